@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from polars_mlmetrics.engine import buckets
+
 # CI draws the same examples every time: a change fails because of what it changed. Elsewhere every run draws new ones.
 # No deadline: the first query of a process pays for start-up, and how long that takes says nothing about the library.
 settings.register_profile("explore", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -82,3 +84,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
             return room_of(nodeid)
 
     return ByRoom(config, log)
+
+
+@pytest.fixture
+def buckets_of_states(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Logs have the buckets of states, so that intervals of the two are equal."""
+    monkeypatch.setattr(buckets, "OF_LOG", buckets.BUCKETS)

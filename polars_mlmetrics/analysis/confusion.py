@@ -136,9 +136,9 @@ def confusion(
     │ ---   ┆ ---       ┆ ---  ┆ ---   ┆ ---       ┆ ---        │
     │ str   ┆ str       ┆ f64  ┆ f64   ┆ f64       ┆ f64        │
     ╞═══════╪═══════════╪══════╪═══════╪═══════════╪════════════╡
-    │ cat   ┆ cat       ┆ 20.0 ┆ 1.0   ┆ 0.835177  ┆ 1.0        │
-    │ dog   ┆ cat       ┆ 20.0 ┆ 0.5   ┆ 0.313799  ┆ 0.686201   │
-    │ dog   ┆ dog       ┆ 20.0 ┆ 0.5   ┆ 0.313799  ┆ 0.686201   │
+    │ cat   ┆ cat       ┆ 20.0 ┆ 1.0   ┆ 0.825916  ┆ 1.0        │
+    │ dog   ┆ cat       ┆ 20.0 ┆ 0.5   ┆ 0.330706  ┆ 0.669294   │
+    │ dog   ┆ dog       ┆ 20.0 ┆ 0.5   ┆ 0.330706  ┆ 0.669294   │
     └───────┴───────────┴──────┴───────┴───────────┴────────────┘
 
     >>> log = pl.DataFrame({"score": [0.9, 0.8, 0.3], "truth": [1, 0, 0]})
@@ -180,8 +180,8 @@ def confusion(
         door = Door(table, reads=frozenset({"label"} if labels else ()), types=types_of(schema, table))
         if labels and isinstance(frame, pl.DataFrame):
             _check_true_classes(rows, door, keys)
-        confidence, buckets = confidence_of(CONFUSION, schema, ci, cluster, roles)
-        rows = rows.with_columns(buckets)
+        confidence, buckets = confidence_of(CONFUSION, frame, schema, ci, cluster, roles)
+        rows = buckets.of_rows(rows)
         if labels and cluster is not None and isinstance(frame, pl.DataFrame):
             check_whole(rows, [key.column for key in keys], table.sample, "confusion of classes")
         result = _pairs(rows, door, keys, confidence, is_hard=not labels)

@@ -17,6 +17,7 @@ from polars_mlmetrics.formula.measure import Node
 from polars_mlmetrics.formula.parameters import Count, check_parameter
 from polars_mlmetrics.formula.reproduction import signature_of
 from polars_mlmetrics.intervals.intervals import Intervals
+from polars_mlmetrics.intervals.kinds import buckets_for
 from polars_mlmetrics.metrics.decisions import n_samples
 from polars_mlmetrics.query.query import Keys, Query, check_reached
 from polars_mlmetrics.query.question import Confidence, Level, Question
@@ -161,7 +162,7 @@ def values_of(
         if per == "label":
             table = _with_absent_labels(table, query, metrics, [*by, *keys])
         table = table_of(table, [*by, *keys], [results[name] for name in order], tidy=tidy)
-        return table.with_columns(_signatures(metrics, confidence).alias("signature")) if signature else table
+        return table.with_columns(_signatures(metrics, plan, confidence).alias("signature")) if signature else table
 
     return stacked(query, of_grouping, [*keys, *columns], order=None if per == "sample" else keys)
 
@@ -184,10 +185,13 @@ def _of_metrics(
     return results, intervals.table
 
 
-def _signatures(metrics: Sequence[Node], confidence: Confidence | None) -> pl.Expr:
+def _signatures(metrics: Sequence[Node], plan: Plan, confidence: Confidence | None) -> pl.Expr:
     """The signature of a row: a line with all that decides its number; null for a plain expression."""
-    cluster = () if confidence is None else confidence.cluster
-    lines = {metric.output_name: signature_of(metric, cluster) for metric in metrics}
+    lines = {}
+    for metric in metrics:
+        made = None if confidence is None else buckets_for(metric, plan, confidence)
+        facts = () if made is None else (made.cluster, made.buckets)
+        lines[metric.output_name] = signature_of(metric, *facts)
     return pl.col("metric").replace_strict(list(lines), list(lines.values()), default=None, return_dtype=pl.String)
 
 

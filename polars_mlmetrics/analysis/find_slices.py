@@ -33,7 +33,7 @@ from polars_mlmetrics.slice_search.encode import EVEN, GROUP, EncodedLog, Encode
 from polars_mlmetrics.slice_search.features import type_of, warn_of
 from polars_mlmetrics.slice_search.show import COLUMNS, confirm, pooled_groups, show, tested
 
-FIND_SLICES = Verb("find_slices", takes_states=True, takes_several=False, needs_interval=True)
+FIND_SLICES = Verb("find_slices", takes_states=True, takes_several=False, needs_interval=True, has_grid=True)
 
 LEAST_BUCKETS = 32
 """How many buckets a state must have: a half of fewer says little."""

@@ -34,7 +34,7 @@ from polars_mlmetrics.query.reported_value import several_models
 from polars_mlmetrics.query.results import ResultColumns, slice_text
 from polars_mlmetrics.query.verb import Verb
 
-GAP = Verb("gap", takes_states=True, takes_several=False, needs_interval=True)
+GAP = Verb("gap", takes_states=True, takes_several=False, needs_interval=True, has_grid=True)
 
 COLUMNS = ResultColumns.of(
     (pl.String, "metric"),

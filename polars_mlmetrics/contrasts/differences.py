@@ -56,7 +56,7 @@ class Differences(Intervals):
         # A difference of rounded values has no interval: it is that of the values themselves.
         core, _ = core_of(metric)
         low, high = range_of(core)
-        replicated = self.of(core, self.weight_of(metric), Limits("t", low - high, high - low))
+        replicated = self.of(core, self.weights_of(metric), Limits("t", low - high, high - low))
         value, baseline_value = (side.cast(pl.Float64) for side in self._pairs.values(metric))
         # A null on one side hides no NaN on the other.
         is_broken = value.is_nan() | baseline_value.is_nan()

@@ -1,9 +1,13 @@
-"""Buckets: the parts that samples are put into by a hash of their ids. Intervals are made from these."""
+"""Buckets: the parts that samples are put into by a hash of their ids. Intervals are made from these.
+
+A state has 64 buckets, whatever it was made of: so states of many days merge. A log has more where its intervals are
+made from the log itself: four times as many, and a bucket for each cluster where a few are named.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import polars as pl
 
@@ -11,10 +15,18 @@ from polars_mlmetrics.data.door import check_key_columns
 from polars_mlmetrics.data.frames import Names, column_names
 from polars_mlmetrics.engine.packing import modulo, splitmix
 from polars_mlmetrics.engine.ranking import code_of
-from polars_mlmetrics.errors import ParameterError
+from polars_mlmetrics.errors import INTERNAL, ParameterError
 
 BUCKETS = 64
-"""How many there are, where nothing else is asked for."""
+"""How many a state has, where nothing else is asked for."""
+
+OF_LOG = 256
+"""How many a log has. So many clusters at most have a bucket each: numbers from here on."""
+
+_CODE, _LAST, _NUMBER, _SLOT = (f"{INTERNAL}cluster:{name}" for name in ("code", "last", "number", "slot"))
+
+_SLOTS = 2**12
+"""Into so many slots clusters fall by their codes, where they are counted: however many there are, memory is small."""
 
 
 class Buckets(NamedTuple):
@@ -49,3 +61,36 @@ def bucket_of(cluster: Sequence[str], schema: Mapping[str, pl.DataType], buckets
     for column in cluster:
         code = splitmix(code + pl.col(column).fill_null(0).cast(pl.UInt64, wrap_numerical=True))
     return modulo(code, buckets).cast(pl.Int64), "splitmix64"
+
+
+class NumberedClusters(NamedTuple):
+    """The clusters of a log, with a bucket for each where they are few: then no name decides which go together."""
+
+    code: pl.Expr
+    by_hash: pl.Expr
+    """The bucket of a cluster that has no number."""
+    numbers: pl.LazyFrame
+    """The buckets by the codes of clusters; empty where there are too many of these."""
+
+    @classmethod
+    def of(cls, log: pl.LazyFrame, cluster: Sequence[str], schema: Mapping[str, pl.DataType]) -> Self:
+        """The clusters of a log. They are counted when an answer is worked out."""
+        code, (by_hash, _) = code_of(cluster), bucket_of(cluster, schema, OF_LOG)
+        first, last = pl.col(_CODE).min(), pl.col(_CODE).max().alias(_LAST)
+        # Of clusters in one slot two are found. A third, which is rare, keeps the bucket of its hash, below any number.
+        ends = log.select(code.alias(_CODE)).group_by(modulo(pl.col(_CODE), _SLOTS).alias(_SLOT)).agg(first, last)
+        found = ends.select(pl.concat_list(_CODE, _LAST).alias(_CODE)).explode(_CODE).unique().sort(_CODE)
+        number = pl.int_range(OF_LOG, OF_LOG + pl.len(), dtype=pl.Int64).alias(_NUMBER)
+        return cls(code, by_hash, found.with_columns(number).filter(pl.len() <= OF_LOG).cache())
+
+    def with_buckets(self, rows: pl.LazyFrame, column: str, coarse_column: str) -> pl.LazyFrame:
+        """Rows of the log, with the bucket of each in a column, and that of fewer in another."""
+        numbered = rows.with_columns(self.code.alias(_CODE)).join(self.numbers, on=_CODE, how="left")
+        bucket = pl.coalesce(_NUMBER, self.by_hash)
+        columns = bucket.alias(column), coarse(bucket).alias(coarse_column)
+        return numbered.with_columns(columns).drop(_CODE, _NUMBER)
+
+
+def coarse(bucket: pl.Expr) -> pl.Expr:
+    """The bucket of a log as one of fewer. That of a numbered cluster is still a number."""
+    return modulo(bucket, BUCKETS) + pl.when(bucket >= OF_LOG).then(OF_LOG).otherwise(0)

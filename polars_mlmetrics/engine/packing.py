@@ -92,12 +92,12 @@ def truth_in_key(key: pl.Expr) -> pl.Expr:
     return low % 2 == 1
 
 
-BUCKETS_IN_KEY = 2**7
-"""How many buckets a sort key has room for, where its code has seven bits less."""
+BUCKETS_IN_KEY = 2**9
+"""How many buckets, and numbers of clusters, a sort key has room for: its code has so many bits less."""
 
 
 def short(code: pl.Expr) -> pl.Expr:
-    """A code without seven of its bits."""
+    """A code with room for a bucket."""
     return code // BUCKETS_IN_KEY
 
 

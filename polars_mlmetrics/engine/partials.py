@@ -280,6 +280,17 @@ def statistics_of(partial: Partial) -> list[Statistic]:
     return [Statistic(name, pl.col(name), "sum") for name in partial.values.names_of_sums()]
 
 
+def has_many_bins(partial: Partial) -> bool:
+    """Whether a group has many rows of it: of bins, and not of the few that are folded with the labels."""
+    return partial.run is not None and not partial.runs_by_label and not partial.has_few_runs
+
+
+def table_of(reader: FormulaReader) -> tuple[object, ...]:
+    """A key that is equal for formulas of the same units and runs: their statistics stand in one table."""
+    measure = reader.measure
+    return measure.grain, reader.run_name, reader.merges_by == "samples", *measure.table.keys(measure.grain)
+
+
 def _name_of(order: Order) -> tuple[object, ...]:
     """A key that tells an order of rows from others."""
     return tuple(identity((order.rows, order.number, order.truth, order.name, list(order.columns))))

@@ -19,7 +19,7 @@ from polars_mlmetrics.data.door import Types, types_of
 from polars_mlmetrics.data.roles import Table
 from polars_mlmetrics.engine.folds import fold, matched
 from polars_mlmetrics.engine.formula_reader import FormulaReader
-from polars_mlmetrics.engine.partials import Partial
+from polars_mlmetrics.engine.partials import Partial, table_of
 from polars_mlmetrics.engine.placements import moved_by_bucket
 from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.engine.split_samples import Counts
@@ -113,14 +113,24 @@ class Plan:
         self._of_each_unit: dict[tuple[str, ...], Plan] = {}
         """Plans whose groups are units, by their keys: those count the samples of a label."""
 
-    def again(self, source: Source, by: Sequence[str]) -> Self:
+    def again(self, source: Source, by: Sequence[str], parts: Iterable[Planned] | None = None) -> Self:
         """Plan the same metrics in other groups or of another source, in columns of the same names.
 
-        Metrics that cannot be merged are left out.
+        Metrics that cannot be merged are left out. With `parts`, tables that none of these needs are, too.
         """
+
+        def source_of(planned: Planned) -> tuple[object, ...]:
+            """A key that is equal for what comes from one table."""
+            if isinstance(planned, OverTargets):
+                return ("targets", planned.column)
+            (measure,) = planned.measures()
+            plan, measure = self._plan_of(measure)
+            return (*plan.by, *table_of(plan.reader(measure)))
+
+        tables = None if parts is None else {source_of(part) for part in parts}
         plan = type(self)(source, by, self.readings)
         for planned, columns in self._settled.values():
-            if self.merges(planned):
+            if self.merges(planned) and (tables is None or source_of(planned) in tables):
                 plan._take(planned, columns)
         return plan
 
@@ -229,16 +239,14 @@ class Plan:
 
     def _partial_of(self, reader: FormulaReader) -> Partial:
         """The partial that holds what a formula asks for."""
-        measure = reader.measure
-        keys = measure.table.keys(measure.grain)
-        whole = reader.merges_by == "samples"
-        name = (measure.grain, reader.run_name, whole, *keys)
-        if name not in self._partials:
-            by = self.source.group_keys(measure, self.by)
-            self._partials[name] = Partial(
+        measure, table = reader.measure, table_of(reader)
+        if table not in self._partials:
+            by, keys = self.source.group_keys(measure, self.by), measure.table.keys(measure.grain)
+            whole = reader.merges_by == "samples"
+            self._partials[table] = Partial(
                 by, measure.grain, keys, reader.run_key, cells=reader.cells, whole_samples=whole
             )
-        return self._partials[name]
+        return self._partials[table]
 
     @property
     def all_partials(self) -> list[Partial]:

@@ -11,15 +11,18 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import polars as pl
 
+from polars_mlmetrics.engine.buckets import coarse
 from polars_mlmetrics.engine.folds import about_common_shifts, fold, matched, merge
-from polars_mlmetrics.engine.partials import Partial, PartialTable, statistics_of
+from polars_mlmetrics.engine.partials import Partial, PartialTable, has_many_bins, statistics_of
 from polars_mlmetrics.engine.sources import OfSource, Source
 from polars_mlmetrics.engine.split_samples import Counts
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.statistic import Statistic, folded, merged
 
 WITHOUT = f"{INTERNAL}without"
-"""The key that says which bucket is left out; null where none is."""
+"""The key that says which bucket is left out; null where none is. Of rows it is their bucket."""
+WITHOUT_COARSE = f"{INTERNAL}without_coarse"
+"""The column of rows that has fewer buckets."""
 _IS_OWN = f"{INTERNAL}is_own"
 
 LOST = 1e-4
@@ -61,6 +64,25 @@ class Replicates(OfSource):
         again = _put_together(left.filter(~is_right).select(*keys, left_out), by_bucket, [*keys, left_out], statistics)
         nothing = whole.with_columns(pl.lit(None, dtype=types[left_out]).alias(left_out))
         return pl.concat([table.select(columns) for table in (left.filter(is_right), again, nothing)])
+
+
+class CoarseBuckets(OfSource):
+    """A source by the buckets of a log (WITHOUT) as one by fewer. Many bins are folded by these at once."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.schema = source.schema
+
+    def partials(self, partials: Sequence[Partial], by: list[str]) -> list[PartialTable]:
+        coarse_by = [WITHOUT_COARSE if key == WITHOUT else key for key in by]
+        many = [each for each in partials if has_many_bins(each)]
+        others = [each for each in partials if each not in many]
+        bucket = coarse(pl.col(WITHOUT)).alias(WITHOUT)
+        given = zip(others, self.source.partials(others, by), strict=True)
+        tables = {each: each.merged(table.with_columns(bucket)) for each, (table, _) in given}
+        given = zip(many, self.source.partials([each.at(coarse_by) for each in many], coarse_by), strict=True)
+        tables |= {each: table.rename({WITHOUT_COARSE: WITHOUT}) for each, (table, _) in given}
+        return [(tables[each], by) for each in partials]
 
 
 def _taken_off(

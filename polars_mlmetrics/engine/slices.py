@@ -17,7 +17,7 @@ import polars as pl
 from polars_mlmetrics.data.expressions import any_of
 from polars_mlmetrics.engine.covers import Covers
 from polars_mlmetrics.engine.folds import bounds_of, changes, fold, has_several, matched, rows_of_few
-from polars_mlmetrics.engine.partials import Mergeable, Partial, PartialTable
+from polars_mlmetrics.engine.partials import Mergeable, Partial, PartialTable, has_many_bins
 from polars_mlmetrics.engine.ranking import code_of
 from polars_mlmetrics.engine.sources import CachedSource, LogSource, bytes_of, following, units_of
 from polars_mlmetrics.errors import INTERNAL
@@ -36,7 +36,8 @@ class Slices(LogSource):
     """The rows of a log, for all groupings of a query.
 
     `added` are the columns of keys that are worked out of others. `varied` are those of which most samples have several
-    values, as far as is known, by the columns of the sample: to know them changes the time alone.
+    values, as far as is known, by the columns of the sample: to know them changes the time alone. Many bins are folded
+    by a `coarser` column in place of a key, unless it is asked for.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class Slices(LogSource):
         covers: Covers,
         added: Sequence[pl.Expr],
         varied: Mapping[tuple[str, ...], Sequence[str]],
+        coarser: Mapping[str, str],
     ) -> None:
         super().__init__(source.rows, source.label, source.schema, added)
         self.source = source
@@ -55,7 +57,11 @@ class Slices(LogSource):
         self._columns = list(dict.fromkeys(column for slicing in slicings for column in slicing))
         self._covers = covers
         self._varied = varied
-        self._cache: dict[tuple[object, ...], list[pl.LazyFrame]] = {}
+        self._coarser = coarser
+        self._cells: dict[tuple[object, ...], pl.LazyFrame] = {}
+        """The statistics of each partial at a covering set of keys."""
+        self._units: dict[tuple[object, ...], list[pl.LazyFrame]] = {}
+        """The samples in the groups of each slicing, by the partials that have their values."""
         self._sums: dict[tuple[object, ...], list[dict[Slicing, pl.LazyFrame]]] = {}
         """The sums over samples of each partial, by the partials that are worked out together."""
         self._split: dict[tuple[str, ...], dict[Slicing, pl.LazyFrame]] = {}
@@ -112,7 +118,9 @@ class Slices(LogSource):
         able = [each for each in partials if each.merges_over_keys]
         apart = [each for each in able if each.run is not None and self._covers.has_slices]
         together = [each for each in able if each not in apart]
-        return [kind for kind in (together, *([each] for each in apart)) if kind]
+        coarse = [each for each in together if self._coarser and has_many_bins(each)]
+        fine = [each for each in together if each not in coarse]
+        return [kind for kind in (fine, coarse, *([each] for each in apart)) if kind]
 
     def _of_cells(self, partials: Sequence[Partial], by: list[str]) -> list[pl.LazyFrame]:
         """Partials at the keys of one grouping, from their statistics at a covering set of keys."""
@@ -120,11 +128,13 @@ class Slices(LogSource):
         parts = prod([*map(self._covers.size_of, finer), *(each.cells or 1 for each in partials)])
         cover = self._covers.of([key for key in by if key in self._columns], parts)
         keys = list(dict.fromkeys([*cover, *by]))
-        name = tuple(map(_name_of, partials)), *keys
-        if name not in self._cache:
+        if self._coarser.keys().isdisjoint(by) and all(map(has_many_bins, partials)):
+            keys = list(dict.fromkeys(self._coarser.get(key, key) for key in keys))
+        names = [(_name_of(each), *keys) for each in partials]
+        if not all(name in self._cells for name in names):
             found = self.source.partials([each.at(keys) for each in partials], keys)
-            self._cache[name] = [table.cache() for table, _ in found]
-        cached = self._cache[name]
+            self._cells |= {name: table.cache() for name, (table, _) in zip(names, found, strict=True)}
+        cached = [self._cells[name] for name in names]
         return cached if keys == by else [each.merged(table) for each, table in zip(partials, cached, strict=True)]
 
     def _of_samples(self, partials: Sequence[Partial], slicing: Slicing) -> Iterator[tuple[Partial, pl.LazyFrame]]:
@@ -158,15 +168,15 @@ class Slices(LogSource):
 
     def _units_of_samples(self, partials: Sequence[Partial], slicing: Slicing) -> pl.LazyFrame:
         """One row a sample of each group of a slicing, with the values of all partials."""
-        name = "units", *map(_name_of, partials)
-        if name not in self._cache:
+        name = tuple(map(_name_of, partials))
+        if name not in self._units:
             [sample] = _samples_of(partials)
 
             def units_of_all(rows: pl.LazyFrame) -> list[pl.LazyFrame]:
                 return list(self._placed(rows, sample).units(partials, self._slicings))
 
-            self._cache[name] = self.source.gathered(self._bytes_of(partials), sample, units_of_all)
-        return self._cache[name][self._slicings.index(slicing)]
+            self._units[name] = self.source.gathered(self._bytes_of(partials), sample, units_of_all)
+        return self._units[name][self._slicings.index(slicing)]
 
     def _bytes_of(self, partials: Sequence[Partial]) -> int:
         return bytes_of(partials) + BYTES * len(self._columns)

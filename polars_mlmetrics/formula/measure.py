@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from math import inf
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -164,6 +165,9 @@ class Measure(Planned):
     @property
     def range(self) -> tuple[float, float]:
         """Where its values lie, that of an undefined unit too."""
+        weights = self.settlement.average
+        if isinstance(weights, Mapping) and min(weights.values()) < 0:
+            return -inf, inf
         ends = [*self.declaration.range, *([] if self.undefined is None else [self.undefined])]
         return min(ends), max(ends)
 

@@ -13,21 +13,23 @@ from polars_mlmetrics.formula.tree import without_name
 from polars_mlmetrics.version import VERSION
 
 
-def signature_of(metric: Node, cluster: Sequence[str] = ()) -> str:
+def signature_of(metric: Node, cluster: Sequence[str] = (), buckets: int | None = None) -> str:
     """The line of a metric: that of its measure, or of each where it is made of several.
 
-    `cluster` are the columns of clusters, where they are not those of the sample.
+    `cluster` are the columns of clusters, where they are not those of the sample. An interval is made of `buckets`.
     """
-    written = "; ".join(dict.fromkeys(_of_measure(measure, cluster) for measure in metric.measures()))
+    written = "; ".join(dict.fromkeys(_of_measure(measure, cluster, buckets) for measure in metric.measures()))
     core = without_name(metric)
     return visible(written if isinstance(core, Measure) else f"{core!r}: {written}")
 
 
-def _of_measure(measure: Measure, cluster: Sequence[str]) -> str:
+def _of_measure(measure: Measure, cluster: Sequence[str], buckets: int | None) -> str:
     given = {**measure.parameters, "labels": measure.labels, "undefined": measure.undefined}
     facts = measure.declaration.all_of(given)
     facts["weight"] = measure.table.weight
     facts["cluster"] = "+".join(cluster or measure.table.sample)
+    if buckets is not None:
+        facts["buckets"] = buckets
     if measure.predicates:
         facts["filter"] = " & ".join(map(text_of, measure.predicates))
     facts["version"] = VERSION

@@ -1,8 +1,9 @@
 """Intervals: how far a value can be trusted, from what each bucket of clusters changes.
 
 A **cluster** is what was drawn by chance as one piece: a sample, or a user with all of their samples. Rows of one
-cluster depend on one another, so no interval may come from single rows. A hash of the cluster puts each into one of 64
-**buckets** (`engine/buckets.py`). Whatever the number of rows, there are 64 independent parts.
+cluster depend on one another, so no interval may come from single rows. A hash of the cluster puts each into one of 256
+**buckets** (`engine/buckets.py`). Whatever the number of rows, there are so many independent parts, of a state 64. Of
+few clusters that are named each has a bucket.
 
 1. **Partials by bucket.** The plan of a query gets one more key, the bucket (`WITHOUT`). What it folds is still sums.
 2. **Replicates** (`engine/replicates.py`) are the same partials without each bucket in turn: the whole less its own. So

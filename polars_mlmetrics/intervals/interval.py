@@ -81,8 +81,9 @@ class Interval(ABC):
     """One metric on the way to its interval, in columns of a table of groups (or units): those of each step.
 
     It starts from a table that has, of each group, the value (`value_of_all`), how many buckets the interval stands on
-    (`buckets`), the largest share of the weight that is in one (`share`; null where that is not known), whether one is
-    needed (`lost`), and what the standard error is made of (`scale`, `squares`, `fourths`).
+    (`buckets`), whether these are single clusters (`is_numbered`), the largest share of the weight that is in one
+    (`share`; null where that is not known), whether one is needed (`lost`), and what the standard error is made of
+    (`scale`, `squares`, `fourths`).
     """
 
     def __init__(self, name: str, metric: Node, limits: Limits, plan: Plan, confidence: Confidence) -> None:
@@ -90,7 +91,7 @@ class Interval(ABC):
         self._core, self._functions = core_of(metric)
         self._limits = limits
         self._plan = plan
-        self._confidence = confidence
+        self.confidence = confidence
 
     @property
     def method(self) -> str:
@@ -110,9 +111,16 @@ class Interval(ABC):
         """The standard error; null where it is not known."""
 
     @property
+    def clusters(self) -> pl.Expr:
+        """How many clusters the interval stands on, about: as many as buckets where each has its own."""
+        buckets = self.column("buckets")
+        by_hash = units_in(buckets, self.confidence.buckets)
+        return pl.when(self.column("is_numbered")).then(buckets.cast(pl.Float64)).otherwise(by_hash)
+
+    @property
     def _counted(self) -> pl.Expr:
         """How many independent units there are, about."""
-        return units_in(self.column("buckets"), self._confidence.buckets)
+        return self.clusters
 
     @property
     def lost(self) -> pl.Expr:
@@ -146,7 +154,7 @@ class Interval(ABC):
 
     def quantiles(self) -> list[pl.Expr]:
         """The quantile of Student's t."""
-        return [self._as("t", t_at(self.column("df"), self._confidence.level))]
+        return [self._as("t", t_at(self.column("df"), self.confidence.level))]
 
     def units(self) -> list[pl.Expr]:
         """How many independent units of a bounded value would have this standard error."""
@@ -156,7 +164,7 @@ class Interval(ABC):
         # Where nothing varies, there is what was counted to go by: at an end of the range, or next to it by rounding.
         varies = (error > 0) & share.is_between(NOISE, 1 - NOISE)
         units = pl.when(varies).then(units_behind(share, error)).otherwise(self._counted)
-        z = pl.lit(normal_quantile(self._confidence.level))
+        z = pl.lit(normal_quantile(self.confidence.level))
         return [self._as("units", units * ratio(z, self.column("t")) ** 2)]
 
     def ends(self) -> list[pl.Expr]:
@@ -177,7 +185,7 @@ class Interval(ABC):
 
     def _wilson(self) -> tuple[pl.Expr, pl.Expr]:
         share = self._in_range(self.column("value_of_all"))
-        low, high = wilson(share, self.column("units"), normal_quantile(self._confidence.level))
+        low, high = wilson(share, self.column("units"), normal_quantile(self.confidence.level))
         # At an end of the range the value is the end of the interval, but for rounding.
         low, high = pl.min_horizontal(low, share), pl.max_horizontal(high, share)
         return self._limits.low + self._width * low, self._limits.low + self._width * high
@@ -200,10 +208,10 @@ class Replicated(Interval):
     """One metric on the way from its replicates to its interval: the columns of each step."""
 
     def __init__(
-        self, name: str, metric: Node, weight: pl.Expr | None, limits: Limits, plan: Plan, confidence: Confidence
+        self, name: str, metric: Node, weights: list[pl.Expr], limits: Limits, plan: Plan, confidence: Confidence
     ) -> None:
         super().__init__(name, metric, limits, plan, confidence)
-        self._weight = pl.lit(None, dtype=pl.Float64) if weight is None else weight
+        self._weight = pl.min_horizontal(weights) if weights else pl.lit(None, dtype=pl.Float64)
         # It may be another metric than the one that is shown: the plan is to know it before it is worked out again.
         plan.value(self._core)
         self._of_clusters = [*planned_in(self._core)] if is_mean_of_clusters(self._core, confidence) else []
@@ -255,6 +263,7 @@ class Replicated(Interval):
             **jackknife(value, self.column("moved"), self.column("size_of_all"), self.column("has_value")),
             "lost": (value.is_null() | (self.column("labels") < self.column("labels_of_all"))).any(),
             "share": ratio(self.column("weight").max(), self.column("weight").sum()),
+            "is_numbered": (pl.col(WITHOUT) >= self.confidence.buckets).any(),
         }
         return [self._as(name, column) for name, column in columns.items()]
 
@@ -275,7 +284,7 @@ class Drawn(Replicated):
 
     def ends_of_draws(self) -> list[pl.Expr]:
         """The estimate from all draws of a group."""
-        drawn, labels, beyond = self.column("drawn"), self.column("labels"), (1 - self._confidence.level) * 0.5
+        drawn, labels, beyond = self.column("drawn"), self.column("labels"), (1 - self.confidence.level) * 0.5
         columns = {
             "lowest": drawn.quantile(beyond, "linear"),
             "highest": drawn.quantile(1 - beyond, "linear"),
@@ -338,6 +347,7 @@ class Placed(Interval):
             **powers(moved, pl.col(VALUE).abs()),
             "lost": pl.col(IS_NEEDED).any(),
             "share": ratio(pl.col(ROWS).max(), pl.col(ROWS).sum()),
+            "is_numbered": (pl.col(WITHOUT) >= self.confidence.buckets).any(),
         }
         sums = [self._as(name, column) for name, column in columns.items()]
         return fold(self._plan.moved(self._placed, WITHOUT), keys, sums)

@@ -12,16 +12,16 @@ from polars_mlmetrics.data.expressions import any_of
 from polars_mlmetrics.engine.draws import DRAW, Draws
 from polars_mlmetrics.engine.folds import fold, matched
 from polars_mlmetrics.engine.plan import Plan
-from polars_mlmetrics.engine.replicates import WITHOUT, Replicates
+from polars_mlmetrics.engine.replicates import WITHOUT, CoarseBuckets, Replicates
 from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.arithmetic import first_that_holds
 from polars_mlmetrics.formula.declaration import Interval as Kind
-from polars_mlmetrics.formula.measure import Node, Planned, is_debiased, is_mean_of_labels, unweighted
+from polars_mlmetrics.formula.measure import Measure, Node, Planned, is_debiased, is_mean_of_labels, unweighted
 from polars_mlmetrics.formula.over_targets import counts_in
 from polars_mlmetrics.formula.tree import WITHOUT_INTERVAL
 from polars_mlmetrics.intervals.interval import Drawn, Interval, Limits, Placed, Replicated
-from polars_mlmetrics.intervals.kinds import coarseness_of, is_share
+from polars_mlmetrics.intervals.kinds import buckets_for, coarseness_of, core_of, is_share, planned_in
 from polars_mlmetrics.query.question import Confidence
 from polars_mlmetrics.query.reported_value import Account
 from polars_mlmetrics.query.results import ENDS, Ends, Result
@@ -41,7 +41,7 @@ FEW_POSITIVES = 20
 """So few rows of one class decide a metric that weighs the classes against each other."""
 
 SEEMS_FEW = 24
-"""So few buckets that tell something mean few clusters, where these are not counted."""
+"""So few of 64 buckets mean fewer clusters than that."""
 
 DOMINANT, MANY_BUCKETS = 0.2, 32
 """The share of the weight with which a bucket decides the interval, where there are at least so many buckets."""
@@ -98,6 +98,8 @@ class Intervals:
         self._confidence = confidence
         self._unit_keys = list(unit_keys)
         self._intervals: list[Interval] = []
+        self._read_again: dict[Interval, list[Planned]] = {}
+        """What the replicates of an interval need of the plan."""
 
     def with_ends(self, result: Result, metric: Node, limits: Limits | None = None) -> Result:
         """The result of a metric, with the ends of its interval."""
@@ -108,7 +110,7 @@ class Intervals:
         result = account.result()
         if not tidy:
             return self.with_ends(result, account.metric)
-        interval = self.of(account.metric, self.weight_of(account.metric))
+        interval = self.of(account.metric, self.weights_of(account.metric))
         clusters = account.n_clusters(self._confidence.cluster)
         flag = self.flag_of(account.metric, interval, account.is_pooled, clusters, **self.rare(account.metric))
         facts = {
@@ -132,7 +134,8 @@ class Intervals:
         if interval is None:
             return flag_of({"pooled": is_pooled, flag_without_interval(self._kind(metric)): pl.lit(True)})
         se, buckets = interval.column("se"), interval.column("buckets")
-        seems_few = buckets <= SEEMS_FEW
+        # Where clusters are not counted, the buckets that tell something say about how many there are.
+        seems_few = interval.clusters < FEW_CLUSTERS
         is_small = seems_few if clusters is None else pl.coalesce(clusters < FEW_CLUSTERS, seems_few)
         holds = {
             "undefined_replicates": interval.lost,
@@ -149,11 +152,10 @@ class Intervals:
         }
         return flag_of(holds)
 
-    def weight_of(self, metric: Node) -> pl.Expr | None:
-        """The weight of the rows that a metric uses, the least of those of its parts; None where it is not known."""
+    def weights_of(self, metric: Node) -> list[Measure]:
+        """The weights of the rows that the parts of a metric use; none where one is not known."""
         weights = [counts.weight for counts in counts_in(metric)]
-        known = [side for weight in weights if self._plan.can_answer(weight) for side in self.sides(weight)[:1]]
-        return pl.min_horizontal(known) if len(known) == len(weights) else None
+        return weights if all(map(self._plan.can_answer, weights)) else []
 
     def rare(self, metric: Node) -> dict[str, pl.Expr]:
         """Whether a label that is averaged over has few true rows, and whether there are few rows of a class."""
@@ -181,10 +183,10 @@ class Intervals:
         """A measure of the rows that the values come from: of a difference, of both sides."""
         return [self._plan.value(measure)]
 
-    def of(self, metric: Node, weight: pl.Expr | None = None, limits: Limits | None = None) -> Interval | None:
-        """The interval of a metric, in columns of the table; None where it has none. `weight` is that of its rows.
+    def of(self, metric: Node, weights: Sequence[Measure] = (), limits: Limits | None = None) -> Interval | None:
+        """The interval of a metric, in columns of the table; None where it has none.
 
-        The limits are those of the values of the metric, if no others are given.
+        Its rows weigh the least of the weights. The limits are those of its values, if no others are given.
         """
         kind, is_drawn = self._kind(metric), self._confidence.is_bootstrap
         # A total without a bucket is another total; one of as many buckets is not.
@@ -195,7 +197,11 @@ class Intervals:
         limits = limits or Limits.of(metric, self._plan, self._confidence)
         if self._plan.merges(metric):
             replicated = Drawn if is_drawn else Replicated
-            self._intervals.append(replicated(name, metric, weight, limits, self._plan, self._confidence))
+            confidence = buckets_for(metric, self._plan, self._confidence)
+            weight = [side for each in weights for side in self.sides(each)[:1]]
+            interval = replicated(name, metric, weight, limits, self._plan, confidence)
+            self._read_again[interval] = [*planned_in(core_of(metric)[0]), *weights]
+            self._intervals.append(interval)
         elif Placed.can_be(metric, self._plan, self._confidence):
             self._intervals.append(Placed(name, metric, limits, self._plan, self._confidence))
         else:
@@ -212,8 +218,11 @@ class Intervals:
         """The plan's table of groups, or of units, with the columns of the intervals of each."""
         # The plan comes first: a pass over its rows tells how they stand.
         table = self._values_of(self._plan)
-        replicated = [each for each in self._intervals if isinstance(each, Replicated)]
-        tables = [self._of_replicates(replicated)] if replicated else []
+        by_buckets: dict[int, list[Replicated]] = {}
+        for each in self._intervals:
+            if isinstance(each, Replicated):
+                by_buckets.setdefault(each.confidence.buckets, []).append(each)
+        tables = [self._of_replicates(intervals) for intervals in by_buckets.values()]
         tables += [each.table(self._keys) for each in self._intervals if isinstance(each, Placed)]
         for found in tables:
             table = matched(table, found, self._keys, how="left")
@@ -227,13 +236,16 @@ class Intervals:
         return list(dict.fromkeys([*self._plan.keys, *self._unit_keys]))
 
     def _of_replicates(self, intervals: Sequence[Replicated]) -> pl.LazyFrame:
-        """The jackknife over the buckets of each group (or unit), and the bootstrap if any."""
-        keys, cell = self._keys, [*self._keys, WITHOUT]
-        without = self._again(Replicates(self._plan.source, self._plan.keys), WITHOUT)
+        """The jackknife over the same buckets of each group (or unit), and the bootstrap if any."""
+        keys, cell, source = self._keys, [*self._keys, WITHOUT], self._plan.source
+        if intervals[0].confidence.buckets < self._confidence.buckets:
+            source = CoarseBuckets(source)
+        parts = [part for each in intervals for part in self._read_again[each]]
+        without = self._again(Replicates(source, self._plan.keys), WITHOUT, parts)
         values = without.select(*cell, *_columns(intervals, Replicated.values)).cache()
         is_whole = pl.col(WITHOUT).is_null()
         whole = values.filter(is_whole).select(*keys, *_columns(intervals, Replicated.of_whole))
-        alone = self._again(self._plan.source, WITHOUT).select(*cell, *_columns(intervals, Replicated.alone))
+        alone = self._again(source, WITHOUT, parts).select(*cell, *_columns(intervals, Replicated.alone))
         cells = matched(matched(alone, values.filter(~is_whole), cell, how="left"), whole, keys)
         cells = cells.with_columns(each.moved() for each in intervals)
         table = fold(cells, keys, _columns(intervals, Replicated.sums))
@@ -247,9 +259,9 @@ class Intervals:
         values = matched(values, whole, self._keys).with_columns(each.drawn() for each in intervals)
         return fold(values, self._keys, _columns(intervals, Drawn.ends_of_draws))
 
-    def _again(self, source: Source, key: str) -> pl.LazyFrame:
+    def _again(self, source: Source, key: str, parts: Sequence[Planned] | None = None) -> pl.LazyFrame:
         """The values of the plan by one more key, from this source."""
-        return self._values_of(self._plan.again(source, [*self._plan.by, key]))
+        return self._values_of(self._plan.again(source, [*self._plan.by, key], parts))
 
     def _values_of(self, plan: Plan) -> pl.LazyFrame:
         return plan.units() if self._unit_keys else plan.groups()

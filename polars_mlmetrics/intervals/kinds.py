@@ -64,6 +64,16 @@ def samples_are_clusters(metric: Node, confidence: Confidence) -> bool:
     return all(list(measure.table.sample) == list(confidence.cluster) for measure in metric.measures())
 
 
+def buckets_for(metric: Node, plan: Plan, confidence: Confidence) -> Confidence:
+    """The intervals of a metric: from fewer buckets if a part of it is worked out of bins, of which each has many."""
+
+    def is_of_bins(measure: Measure) -> bool:
+        reader = plan.reader(measure)
+        return reader.run_key is not None and not reader.runs_by_label
+
+    return confidence.of_bins if any(map(is_of_bins, core_of(metric)[0].measures())) else confidence
+
+
 def planned_in(metric: Node) -> Iterator[Planned]:
     """The expressions of a metric in a plan."""
     if isinstance(metric, Planned):

@@ -13,12 +13,17 @@ from polars_mlmetrics.data.door import check_columns, check_key_columns, type_of
 from polars_mlmetrics.data.expressions import check_no_pattern, is_pattern, is_row_wise, reserved
 from polars_mlmetrics.data.frames import Frame, is_at_hand, schema_of
 from polars_mlmetrics.data.roles import Bound, Table, check_free, checked_roles
+from polars_mlmetrics.engine.buckets import NumberedClusters
 from polars_mlmetrics.engine.plan import ReadFormulas
+from polars_mlmetrics.engine.replicates import WITHOUT, WITHOUT_COARSE
 from polars_mlmetrics.errors import INTERNAL, ColumnError, MetricError, NameCollisionError, ParameterError
 from polars_mlmetrics.formula.measure import Measure, Node, on_shown
 from polars_mlmetrics.formula.metric import Metric, metrics_in
 from polars_mlmetrics.query.requirements import check_measure, check_probabilities, check_targets, check_thresholds
 from polars_mlmetrics.query.verb import Verb, flat, not_a_metric
+
+OF_CLUSTERS = WITHOUT, WITHOUT_COARSE
+"""The columns of rows for their buckets."""
 
 Key = str | pl.Expr
 Keys = Key | Sequence[Key]
@@ -49,6 +54,8 @@ class Query:
     """How many rows there are, where they are in memory."""
     holds_rows: bool = True
     """Whether Polars is to hold rows that are more than a scan."""
+    clusters: NumberedClusters | None = None
+    """The clusters of intervals, where each has a bucket if these are few."""
 
     @classmethod
     def read(
@@ -61,14 +68,15 @@ class Query:
         roles: Mapping[str, Any],
         *,
         added: Sequence[pl.Expr] = (),
+        clusters: NumberedClusters | None = None,
         schema: pl.Schema | None = None,
         log: pl.Schema | None = None,
         keys: Sequence[str] | None = None,
     ) -> Query:
         """Understand what was given, or say what is wrong with it.
 
-        `added` are columns that the rows lack, whose `schema` is read where it is not known. A frame that is a state
-        speaks of a `log`, and has but these `keys`.
+        `added` are columns that the rows lack, as is that of numbered `clusters`; the `schema` is read where it is not
+        known. A frame that is a state speaks of a `log`, and has but these `keys`.
         """
         schema = schema_of(frame, verb.name) if schema is None else schema
         rows = verb.rows(frame, schema) if log is None else frame.lazy()
@@ -77,9 +85,12 @@ class Query:
         reader = KeyReader(rows, schema, added, keys)
         by_columns = reader.read(by)
         sets = None if slices is None else _each_once(reader.read(key) for key in checked_slices(slices))
-        schema = pl.Schema({**(schema if log is None else log), **reader.types()})
+        types = reader.types() if clusters is None else reader.types() | dict.fromkeys(OF_CLUSTERS, pl.Int64())
+        schema = pl.Schema({**(schema if log is None else log), **types})
         n_rows = frame.height if isinstance(frame, pl.DataFrame) and log is None else None
-        query = cls(rows, reader.added, schema, metrics, plain, order, by_columns, sets, bound, n_rows)
+        query = cls(
+            rows, reader.added, schema, metrics, plain, order, by_columns, sets, bound, n_rows, clusters=clusters
+        )
         query._check(frame)
         return query
 
@@ -115,7 +126,8 @@ class Query:
 
     def with_keys(self, rows: pl.LazyFrame) -> pl.LazyFrame:
         """Rows of the frame, with every key as a column."""
-        return rows.with_columns(self.added) if self.added else rows
+        rows = rows.with_columns(self.added) if self.added else rows
+        return rows if self.clusters is None else self.clusters.with_buckets(rows, *OF_CLUSTERS)
 
     @property
     def groupings(self) -> list[list[KeyColumn]]:

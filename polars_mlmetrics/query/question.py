@@ -5,22 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import polars as pl
 
 from polars_mlmetrics.data.frames import Frame, Names, schema_of
 from polars_mlmetrics.data.roles import checked_roles
-from polars_mlmetrics.engine.buckets import BUCKETS, buckets_of
+from polars_mlmetrics.engine import buckets
+from polars_mlmetrics.engine.buckets import NumberedClusters
 from polars_mlmetrics.engine.contents import Contents, check_sources
 from polars_mlmetrics.engine.folds import BUCKET
 from polars_mlmetrics.engine.passes import Passes
-from polars_mlmetrics.engine.replicates import WITHOUT
+from polars_mlmetrics.engine.replicates import WITHOUT, WITHOUT_COARSE
 from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.engine.state_rows import StateSource
 from polars_mlmetrics.errors import ColumnError, StateError, TableError, some
-from polars_mlmetrics.query.query import Keys, Query
-from polars_mlmetrics.query.source import planned, slices_of, source_of
+from polars_mlmetrics.query.query import OF_CLUSTERS, Keys, Query
+from polars_mlmetrics.query.source import LOOK, planned, slices_of, source_of
 from polars_mlmetrics.query.verb import Verb, check_no_roles
 from polars_mlmetrics.query.written import metrics_of, shown
 
@@ -47,12 +48,34 @@ class Confidence:
     """Whether each cluster is known to be in one bucket, whole."""
     is_bootstrap: bool = False
     """Whether the ends are those of draws."""
+    is_fine: bool = False
+    """Whether they are the buckets of a log, and not the fewer that a state has too."""
 
     @classmethod
-    def of(cls, ci: Level, buckets: int, cluster: Sequence[str], *, are_whole: bool = True) -> Confidence:
+    def of(
+        cls, ci: Level, buckets: int, cluster: Sequence[str], *, are_whole: bool = True, is_fine: bool = False
+    ) -> Confidence:
         """The wanted intervals, from buckets."""
         level = OF_DRAWS if isinstance(ci, str) else ci
-        return cls(level, buckets, cluster, are_whole, is_bootstrap=isinstance(ci, str))
+        return cls(level, buckets, cluster, are_whole, is_bootstrap=isinstance(ci, str), is_fine=is_fine)
+
+    @property
+    def of_bins(self) -> Confidence:
+        """The intervals of what is worked out of bins: there are many in each bucket."""
+        return replace(self, buckets=buckets.BUCKETS, is_fine=False) if self.is_fine else self
+
+
+class LogBuckets(NamedTuple):
+    """The buckets of the rows of a log, in the column WITHOUT."""
+
+    added: list[pl.Expr]
+    clusters: NumberedClusters | None = None
+
+    def of_rows(self, rows: pl.LazyFrame) -> pl.LazyFrame:
+        """Rows with the bucket of each, where intervals are wanted."""
+        return (
+            rows.with_columns(self.added) if self.clusters is None else self.clusters.with_buckets(rows, *OF_CLUSTERS)
+        )
 
 
 @dataclass(frozen=True)
@@ -90,8 +113,9 @@ class Question:
             check_no_roles(cluster, roles)
             # A call with an empty list of metrics names none, and is not one for those of the state.
             return cls._of_state(verb, frame, schema, given or metrics, by, slices, ci)
-        confidence, added = confidence_of(verb, schema, ci, cluster, roles)
-        question = cls(Query.read(verb, frame, given, by, slices, roles, added=added, schema=schema), confidence)
+        confidence, (added, clusters) = confidence_of(verb, frame, schema, ci, cluster, roles)
+        query = Query.read(verb, frame, given, by, slices, roles, added=added, clusters=clusters, schema=schema)
+        question = cls(query, confidence)
         if cluster is not None and isinstance(frame, pl.DataFrame):
             check_clusters(question.query)
         return question
@@ -147,14 +171,16 @@ class Question:
 
 
 def confidence_of(
-    verb: Verb, schema: pl.Schema, ci: Level | None, cluster: Names, roles: Mapping[str, Any]
-) -> tuple[Confidence | None, list[pl.Expr]]:
-    """The wanted intervals of a log, and the column that its rows need for them: the bucket of each."""
+    verb: Verb, frame: Frame, schema: pl.Schema, ci: Level | None, cluster: Names, roles: Mapping[str, Any]
+) -> tuple[Confidence | None, LogBuckets]:
+    """The wanted intervals of a log, and the buckets that its rows need for them."""
     if ci is None:
-        return None, []
+        return None, LogBuckets([])
     sample = checked_roles(roles).table.sample
-    buckets = buckets_of(schema, sample, cluster, BUCKETS)
-    if buckets is None:
+    is_fine = buckets.OF_LOG > buckets.BUCKETS and not (verb.has_grid or isinstance(ci, str))
+    count = buckets.OF_LOG if is_fine else buckets.BUCKETS
+    found = buckets.buckets_of(schema, sample, cluster, count)
+    if found is None:
         lacking = next(column for column in sample if column not in schema)
         needed = f"{verb.name} needs samples" if verb.needs_interval else "intervals need samples"
         raise ColumnError(
@@ -162,7 +188,18 @@ def confidence_of(
             "which rows depend on one another. If each row is a sample of its own, add a column: "
             ".with_row_index('sample')."
         )
-    return Confidence.of(ci, BUCKETS, buckets.description["cluster"]), [buckets.bucket.alias(WITHOUT)]
+    columns = found.description["cluster"]
+    confidence = Confidence.of(ci, count, columns, is_fine=is_fine)
+    # To name the samples as clusters changes nothing.
+    if not is_fine or columns == list(sample) or _are_many(frame, columns):
+        coarse = [buckets.coarse(found.bucket).alias(WITHOUT_COARSE)] if is_fine else []
+        return confidence, LogBuckets([found.bucket.alias(WITHOUT), *coarse])
+    return confidence, LogBuckets([], NumberedClusters.of(verb.rows(frame, schema), columns, schema))
+
+
+def _are_many(frame: Frame, cluster: Sequence[str]) -> bool:
+    """Whether rows in memory have more clusters than can be numbered, as the first of them say."""
+    return isinstance(frame, pl.DataFrame) and frame.head(LOOK).select(cluster).n_unique() > buckets.OF_LOG
 
 
 def check_clusters(query: Query) -> None:

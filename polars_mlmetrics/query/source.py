@@ -11,6 +11,7 @@ import polars as pl
 from polars_mlmetrics.engine.covers import Covers
 from polars_mlmetrics.engine.memory import memory_budget
 from polars_mlmetrics.engine.passes import FileByFile, Passes
+from polars_mlmetrics.engine.replicates import WITHOUT, WITHOUT_COARSE
 from polars_mlmetrics.engine.slices import Slices
 from polars_mlmetrics.engine.sources import LogSource, PassesSource, Source
 from polars_mlmetrics.errors import INTERNAL, ColumnError, MetricError, ParameterError
@@ -65,13 +66,14 @@ def slices_of(query: Query, source: LogSource, more: Sequence[str] = (), *, is_c
     finer = [[*slicing, column] for column in more for slicing in slicings]
     if not slicings[1:] and not finer:
         return source
+    coarser = {WITHOUT: WITHOUT_COARSE} if WITHOUT_COARSE in query.schema else {}
     # Intervals do not add to the readings of the log: what is folded for a slice is folded by bucket at once.
     looks = query.n_rows is not None or (is_collected and query.is_at_hand)
     if not (slicings[1:] and looks):
-        return Slices(source, by, [*slicings, *finer], Covers(by, slicings, None, more), query.added, {})
+        return Slices(source, by, [*slicings, *finer], Covers(by, slicings, None, more), query.added, {}, coarser)
     look = SeenSizes.at(query)
     covers = Covers(by, slicings, look.sizes, more, look.n_rows)
-    return Slices(source, by, [*slicings, *finer], covers, query.added, look.varied)
+    return Slices(source, by, [*slicings, *finer], covers, query.added, look.varied, coarser)
 
 
 class SeenSizes(NamedTuple):

@@ -30,6 +30,8 @@ class Verb:
     """Whether its metric must say which values are good."""
     needs_interval: bool = False
     """Whether ci= must be a number: a difference is not judged without, and draws would mislead about it."""
+    has_grid: bool = False
+    """Whether it keeps what each bucket has at every point, slice or pair: then a log has as few as a state has."""
 
     def is_of_state(self, frame: Any) -> bool:
         """Whether a frame is to be read as a state. Raise for no frame, and for a state where a log is needed."""

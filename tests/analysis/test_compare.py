@@ -99,6 +99,7 @@ METRICS = {metric.output_name: metric for metric in SUITE if metric.output_name 
 SLICES: list[Any] = ["country", "side", ["country", "side"]]
 
 
+@pytest.mark.usefixtures("buckets_of_states")
 @pytest.mark.parametrize("road", [*(pytest.param(road, marks=pytest.mark.proof) for road in ("at once", "lazy")), "by"])
 def test_a_difference_is_that_of_the_pairs(road: str) -> None:
     rows = log().filter(pl.col("model") != "other") if road == "by" else log()
@@ -129,6 +130,7 @@ def test_label_averages_are_of_the_labels_that_both_have() -> None:
 of_some = pytest.mark.parametrize("metrics", [[mlm.f1(), mlm.log_loss()], [mlm.ndcg()]], ids=["sums", "samples"])
 
 
+@pytest.mark.usefixtures("buckets_of_states")
 @pytest.mark.one_in(2)
 @of_some
 def test_of_a_state_all_rows_count(metrics: list[mlm.Metric]) -> None:
@@ -144,6 +146,7 @@ def test_of_a_state_all_rows_count(metrics: list[mlm.Metric]) -> None:
     assert_frame_equal(of_log.drop(known_of_state), of_state.drop(known_of_state), rel_tol=1e-9)
 
 
+@pytest.mark.usefixtures("buckets_of_states")
 @pytest.mark.one_in(2)
 @of_some
 def test_a_state_of_pairs_knows_them(metrics: list[mlm.Metric]) -> None:

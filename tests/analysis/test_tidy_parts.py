@@ -96,7 +96,9 @@ def test_a_signature_stands_beside_each_number_on_request() -> None:
     assert table.columns[-1] == "signature"
     assert table["signature"].to_list() == [metrics[0].signature, None]
     by_user = mlm.evaluate(log, mlm.f1(), tidy=True, signature=True, ci=0.9, cluster="user")
-    assert "|cluster:user|" in by_user["signature"].item()
+    assert "|cluster:user|buckets:256|" in by_user["signature"].item()
+    of_bins = mlm.evaluate(log, mlm.roc_auc(bins=10), tidy=True, signature=True, ci=0.9)
+    assert "|cluster:sample|buckets:64|" in of_bins["signature"].item()
     from_state = mlm.finish(mlm.state(log, mlm.f1()), tidy=True, signature=True)
     assert from_state["signature"].item() == mlm.f1().signature
     with pytest.raises(mlm.ParameterError, match="signature= is a column of tidy tables: pass tidy=True too"):

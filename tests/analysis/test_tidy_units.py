@@ -91,6 +91,7 @@ def test_a_label_that_is_absent_has_no_rows(undefined: float | None) -> None:
     assert absent["reason"] == ("no rows" if undefined is None else None)
 
 
+@pytest.mark.usefixtures("buckets_of_states")
 def test_a_label_of_a_state_is_that_of_its_log() -> None:
     metric = mlm.f1(average="macro")
     state = mlm.state(LOG, metric, by="model", cluster="user")

@@ -12,6 +12,8 @@ from polars.testing import assert_frame_equal
 import polars_mlmetrics as mlm
 from tests.curves.thresholds import METRICS, by_trying, cost_at, is_close, log_of
 
+pytestmark = pytest.mark.usefixtures("buckets_of_states")
+
 BINS = 64
 LOG = log_of(400).filter(pl.col("score").fill_null(1) >= 0)
 PARTS = [LOG.filter(pl.col("sample") < 90), LOG.filter(pl.col("sample") >= 90)]

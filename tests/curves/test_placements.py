@@ -16,7 +16,7 @@ from polars_mlmetrics.engine.buckets import bucket_of
 from tests.support.degrees import degrees_of_freedom
 from tests.support.readings import same
 
-LEVEL, BUCKETS = 0.9, 64
+LEVEL, BUCKETS = 0.9, 256
 Weights = Mapping[Any, float]
 
 

@@ -162,6 +162,7 @@ def test_a_wide_table_has_the_ends_beside_each_metric() -> None:
     assert_frame_equal(table.drop("^.*_(low|high)$"), values, rel_tol=1e-12)
 
 
+@pytest.mark.usefixtures("buckets_of_states")
 def test_labels_have_intervals_of_their_own() -> None:
     table = mlm.evaluate(users(), mlm.recall(), mlm.labelwise_precision(), per="label", ci=0.95).sort("label")
     alone = mlm.evaluate(users(), mlm.recall(), by="label", ci=0.95)
@@ -176,6 +177,7 @@ def test_a_label_that_is_not_there_has_no_interval() -> None:
     assert table.select("label", pl.exclude("label").is_null()).rows() == [("a", *[False] * 3), ("z", *[True] * 3)]
 
 
+@pytest.mark.usefixtures("buckets_of_states")
 def test_rows_of_one_cluster_stay_together() -> None:
     by_user = mlm.evaluate(users(), SUITE, ci=0.95, cluster="user", tidy=True)
     as_sample = mlm.evaluate(users().with_columns(sample="user", old="sample"), SUITE[:2], ci=0.95, tidy=True)
@@ -188,7 +190,7 @@ def test_rows_of_one_cluster_stay_together() -> None:
 
 
 def test_one_cluster_a_bucket_is_the_jackknife() -> None:
-    buckets = users().select("sample", bucket_of(["sample"], users().schema, 64)[0].alias("bucket")).unique("bucket")
+    buckets = users().select("sample", bucket_of(["sample"], users().schema, 256)[0].alias("bucket")).unique("bucket")
     rows = users().join(buckets, on="sample", how="semi")
     table = mlm.evaluate(rows, mlm.mae(), ci=0.95, tidy=True).row(0, named=True)
     means = rows.group_by("sample").agg((pl.col("score") - pl.col("truth")).abs().mean())["score"].to_list()
@@ -280,6 +282,7 @@ def test_what_is_wrong_is_said(call: Callable[[], object], message: str) -> None
         call()
 
 
+@pytest.mark.usefixtures("buckets_of_states")
 def test_an_infinite_value_of_undefined_units_leaves_the_interval_of_the_others() -> None:
     """No label of these is undefined, so the ends lie around the value: by t, as the range has no end any more."""
     metric = mlm.recall(undefined=inf)

@@ -161,6 +161,7 @@ def test_a_state_is_merged_over_groups_and_labels() -> None:
     agree(mlm.finish(pl.concat(halves), metrics).row(0), mlm.evaluate(log, metrics).row(0))
 
 
+@pytest.mark.usefixtures("buckets_of_states")
 def test_intervals_and_differences() -> None:
     """Each replicate is the value without a bucket; a difference is that of two models on the same samples."""
     one = drawn(5, size=200).with_columns(model=pl.lit("one"))

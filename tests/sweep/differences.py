@@ -12,7 +12,7 @@ from tests.laws import oracle, references
 from tests.sweep import jackknife
 from tests.sweep.asked import Leaf, Made, Node, Setting, as_answer, params_of, read_rows, roles_of, value_of
 from tests.sweep.calls import Call
-from tests.sweep.jackknife import Interval, Replicates, alone, buckets_of, core_of, kind_of, p_value, quantile, without
+from tests.sweep.jackknife import Buckets, Interval, Replicates, alone, core_of, kind_of, p_value, quantile, without
 from tests.sweep.own import Own
 from tests.sweep.settled import NULL, UNCLEAR, Answer, Row, Word, added, negated, word
 from tests.sweep.tables import Key, Part
@@ -206,14 +206,14 @@ class Compare(Call):
 
     def _has_idle_buckets(self, core: Node, sides: Sides) -> bool:
         """Whether no row of a bucket counts: whether it tells something by its `undefined=` is left open."""
-        buckets = buckets_of(self.table, self.cluster or self.sample)
+        buckets, _ = self._buckets(core)
         samples = oracle.keys_of(self.table.frame, self.roles.get("sample", "sample"))
         counting: set[Any] = set().union(*self.counting(core, sides.ours))
         of_counting = {buckets[place] for place in sides.ours.places if samples[place] in counting}
         return {buckets[place] for place in sides.ours.places} != of_counting
 
     def _replicates(self, core: Node, sides: Sides) -> Replicates:
-        buckets = buckets_of(self.table, self.cluster or self.sample)
+        buckets, count = self._buckets(core)
         ours, theirs, whole = self.difference(core, sides)
         each = sorted({buckets[place] for place in sides.ours.places})
         left_out = {b: sides.without(buckets, b) for b in each}
@@ -224,10 +224,15 @@ class Compare(Call):
         lost = any(answer.value is None for answer in values.values()) or any(
             n_labels(core, setting, rest.ours, rest.theirs) < labels for rest in left_out.values()
         )
-        return Replicates(whole, abs(ours.value or 0.0) + abs(theirs.value or 0.0), values, has, lost)
+        return Replicates(whole, abs(ours.value or 0.0) + abs(theirs.value or 0.0), values, has, lost, count)
+
+    def _buckets(self, core: Node) -> Buckets:
+        return Buckets.of(
+            self.table, self.sample, self.cluster, [leaf for leaf, _ in core.leaves(Setting({}, value_of))]
+        )
 
     def _flag(self, found: Replicates, core: Node, kind: str, sides: Sides, n_pairs: int, leaves: list[Leaf]) -> Answer:
-        buckets, se = buckets_of(self.table, self.cluster or self.sample), found.se.value
+        (buckets, _), se = self._buckets(core), found.se.value
         known = read_rows(Leaf("n_rows", {}), sides.ours, self._given(), "group")
         n_clusters = n_pairs if self.cluster in (None, tuple(self.sample)) else self._n_clusters(sides.ours)
         by_bucket = Counter(buckets[place] for place in sides.ours.places)

@@ -13,11 +13,11 @@ from tests.sweep.derived import Averaged, inside
 from tests.sweep.differences import n_labels
 from tests.sweep.drawn import ENGINES, Draw, some
 from tests.sweep.jackknife import (
+    Buckets,
     Interval,
     Replicates,
     alone,
     bare,
-    buckets_of,
     core_of,
     kind_of,
     replicates_of,
@@ -93,11 +93,15 @@ class WithIntervals(Call):
         return {"se": found.se, "low": low, "high": high, "n_buckets": Answer(found.n_buckets), **of_method}
 
     def _replicates(self, core: Node, part: Part) -> Replicates:
-        setting, buckets = Setting(self.roles, value_of), buckets_of(self.table, self.cluster or self.sample)
+        setting, (buckets, count) = Setting(self.roles, value_of), self._buckets(core)
         found, labels = replicates_of(core, setting, part, buckets, among=part), n_labels(core, setting, part)
         left_out = (without(part, buckets, b) for b in found.without)
         lost = labels > 0 and any(n_labels(core, setting, rest) < labels for rest in left_out)
-        return replace(found, lost=found.lost or lost)
+        return replace(found, lost=found.lost or lost, of=count)
+
+    def _buckets(self, core: Node) -> Buckets:
+        leaves = [leaf for leaf, _ in core.leaves(Setting({}, value_of))]
+        return Buckets.of(self.table, self.sample, self.cluster, leaves)
 
     def _samples_with_value(self, core: Node, part: Part) -> int | None:
         """How many samples a mean over the very clusters is of."""
@@ -122,14 +126,14 @@ class WithIntervals(Call):
             "few_buckets": found.n_buckets < 10,
             "few_decide": few_decide.value and not counts_tell,
             "few_positives": jackknife.few_positives(core, part, Setting(self.roles, value_of)),
-            "low_n": found.n_buckets <= 24 if clusters is None else clusters < 30,
+            "low_n": (found.n_units if clusters is None else clusters) < 30,
         }
         flag = jackknife.flag_of(cases)
         if kind == "biased" or jackknife.is_coarse(leaves):
             return word(flag) if flag in BEFORE_BINS else UNCLEAR
         if flag != "ok":
             return word(flag)
-        buckets = buckets_of(self.table, self.cluster or self.sample)
+        buckets, _ = self._buckets(core)
         sizes = [len(alone(part, buckets, b).places) for b in found.without]
         if by_label or clusters is None or max(sizes) > 0.1 * len(part.places):
             return UNCLEAR

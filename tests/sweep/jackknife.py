@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 from scipy.special import stdtrit
@@ -19,7 +19,7 @@ from tests.sweep.derived import FUNCTIONS, Applied, Bound, Derived, Scoped
 from tests.sweep.settled import Answer
 from tests.sweep.tables import Part, Table
 
-BUCKETS = 64
+BUCKETS, OF_LOG = 64, 256
 NOISE = 1e-12
 """A value that moves by less than this share of its size moves by rounding alone."""
 
@@ -29,18 +29,50 @@ UNSURE = 1e-10
 Values = Mapping[int, Answer]
 
 
-def buckets_of(table: Table, columns: Sequence[str]) -> list[int]:
+def buckets_of(table: Table, columns: Sequence[str], count: int = BUCKETS) -> list[int]:
     """The bucket of each row, by its cluster. It is the one thing that the package alone can tell: a state says it."""
 
     def work() -> list[int]:
         names = [f"key_{place}" for place in range(len(columns))]
         keyed = table.frame.select(*(pl.col(c).alias(n) for c, n in zip(columns, names, strict=True)), *columns)
         rows = keyed.with_columns(score=pl.lit(0.5), truth=pl.lit(1.0)).lazy()
-        state = mlm.state(rows, mlm.recall(), by=names, sample=columns[0], cluster=list(columns)).collect()
+        state = mlm.state(
+            rows, mlm.recall(), by=names, sample=columns[0], cluster=list(columns), buckets=count
+        ).collect()
         found = {row[:-1]: row[-1] for row in state.select(*names, "bucket").rows()}
         return [found[key] for key in table.frame.select(columns).rows()]
 
-    return of_table(table, ("buckets", tuple(columns)), work)
+    return of_table(table, ("buckets", count, tuple(columns)), work)
+
+
+class Buckets(NamedTuple):
+    """The buckets of the rows of a log."""
+
+    of_rows: list[int]
+    count: int | None
+    """How many there are; None where each cluster has its own."""
+
+    @classmethod
+    def of(
+        cls, table: Table, sample: Sequence[str], cluster: Sequence[str] | None, leaves: Sequence[Node]
+    ) -> "Buckets":
+        """Those from which the interval of a metric is made: fewer if a part of it has bins."""
+        if cluster in (None, tuple(sample)):
+            count = BUCKETS if any(map(has_bins, leaves)) else OF_LOG
+            return cls(buckets_of(table, sample, count), count)
+        clusters = table.frame.select(cluster).rows()
+        numbers = {key: number for number, key in enumerate(dict.fromkeys(clusters))}
+        assert len(numbers) <= BUCKETS, "with more, which bins go together is for the package to say"
+        return cls([numbers[key] for key in clusters], None)
+
+
+def has_bins(leaf: Node) -> bool:
+    """Whether a metric is worked out of bins."""
+    return isinstance(leaf, Leaf) and (leaf.params.get("bins") is not None or leaf.name in BINNED)
+
+
+BINNED = ("brier_reliability", "brier_resolution", "calibration_error")
+"""Metrics that have bins where none are asked for."""
 
 
 def without(part: Part, buckets: Sequence[int], bucket: int) -> Part:
@@ -109,7 +141,9 @@ def range_of(core: Node) -> tuple[float, float]:
     core = bare(core)
     if not isinstance(core, Leaf):
         return -math.inf, math.inf
-    undefined = core.params.get("undefined")
+    undefined, weights = core.params.get("undefined"), core.params.get("average")
+    if isinstance(weights, Mapping) and min(weights.values()) < 0:
+        return -math.inf, math.inf
     ends = [*mlm.CATALOGUE[core.name].range, *([] if undefined is None else [undefined])]
     return min(ends), max(ends)
 
@@ -128,6 +162,8 @@ class Replicates:
     has_value: Mapping[int, bool]
     lost: bool
     """Whether a label has no value without a bucket, or nothing has."""
+    of: int | None = BUCKETS
+    """Of how many buckets these are; None where each is a cluster."""
 
     @property
     def unclear(self) -> bool:
@@ -155,6 +191,14 @@ class Replicates:
         """How many buckets tell something."""
         known = {b: self.whole.value is not None and answer.value is not None for b, answer in self.without.items()}
         return sum(self.has_value[b] or (is_known and self.moved(b) != 0) for b, is_known in known.items())
+
+    @property
+    def n_units(self) -> float:
+        """About how many clusters are in these buckets."""
+        if self.of is None:
+            return self.n_buckets
+        occupied = min(self.n_buckets, self.of - 0.5)
+        return math.log(1 - occupied / self.of) / math.log(1 - 1 / self.of)
 
     @property
     def deciding(self) -> float:
@@ -291,8 +335,7 @@ class Interval:
     def _counted(self) -> float:
         if self.units is not None:
             return self.units
-        occupied = min(self.found.n_buckets, BUCKETS - 0.5)
-        return math.log(1 - occupied / BUCKETS) / math.log(1 - 1 / BUCKETS)
+        return self.found.n_units
 
 
 def applied(function: Applied, answer: Answer) -> Answer:

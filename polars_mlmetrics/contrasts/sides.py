@@ -9,12 +9,13 @@ import polars as pl
 
 from polars_mlmetrics.engine.folds import fold, matched
 from polars_mlmetrics.engine.partials import Partial, PartialTable
+from polars_mlmetrics.engine.placements import IS_NEEDED, MOVED, POSITIVES, ROWS, SIZE, VALUE
 from polars_mlmetrics.engine.plan import Plan, ReadFormulas
 from polars_mlmetrics.engine.sources import OfSource, Source
 from polars_mlmetrics.engine.split_samples import Counts
 from polars_mlmetrics.engine.values import Columns
 from polars_mlmetrics.errors import INTERNAL
-from polars_mlmetrics.formula.measure import Measure, Node, Planned
+from polars_mlmetrics.formula.measure import Measure, Node, Planned, is_mean_of_labels
 
 PAIR = f"{INTERNAL}pair_of"
 """The key that says which candidate is compared with the baseline."""
@@ -41,8 +42,11 @@ class Pairs(OfSource):
 
     def partials(self, partials: Sequence[Partial], by: list[str]) -> list[PartialTable]:
         keys = self._keys(by)
-        given = self.source.partials([partial.at(keys) for partial in partials], keys)
-        return [(self._paired(table), by) for table, _ in given]
+        by_model = [partial.at(keys) for partial in partials]
+        tables = [self._paired(table) for table, _ in self.source.partials(by_model, keys)]
+        for partial, of_models in zip(partials, by_model, strict=True):
+            partial.take_placements(of_models, self._paired)
+        return [(table, by) for table in tables]
 
     def with_reasons(self, table: pl.LazyFrame, by: list[str], counts: Mapping[str, Counts]) -> pl.LazyFrame:
         # Why samples are not whole is told by group and model, as the state knows them.
@@ -103,8 +107,20 @@ class PairPlan(Plan):
         return pl.when(reason.is_null() for reason in reasons).then(value) if reasons else value
 
     def can_place(self, measure: Measure) -> bool:
-        # A bucket moves a difference by both of its sides, and placements are of one.
-        return False
+        # An average is of the labels that both sides have: each side alone does not know these.
+        return super().can_place(measure) and not is_mean_of_labels(measure)
+
+    def moved(self, measure: Measure, bucket: str) -> pl.LazyFrame:
+        """A bucket moves the difference by what it moves the candidate, less what it moves the baseline."""
+        sides = super().moved(measure, bucket).cache()
+        is_baseline, value = pl.col(IS_BASELINE), pl.col(VALUE)
+        of_both = (value.filter(is_baseline == side).first() for side in (False, True))
+        ours, theirs = of_both
+        whole = fold(sides, self.keys, [(ours - theirs).alias(VALUE), (ours.abs() + theirs.abs()).alias(SIZE)])
+        signed = pl.when(is_baseline).then(-pl.col(MOVED)).otherwise(MOVED)
+        positives = pl.when(pl.len() == 2).then(pl.col(POSITIVES).min()).otherwise(0)
+        of_bucket = [signed.sum().alias(MOVED), pl.col(ROWS).sum(), positives, pl.col(IS_NEEDED).any()]
+        return matched(fold(sides, [*self.keys, bucket], of_bucket), whole, self.keys)
 
     def groups(self) -> pl.LazyFrame:
         """One row a group and candidate, with the columns of both. One of them may have no rows there."""

@@ -6,7 +6,7 @@ values are summed by group, and these sums are merged. What cannot be merged (ex
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol
 
@@ -119,7 +119,19 @@ class Partial:
         partial = replace(self, by=by)
         for reader, columns in self.values.measures:
             partial.add(reader, columns)
+        for name, ranking in self._rankings_by_bucket():
+            partial.rankings[name] = RankingByBucket.of(partial.rankings[name], ranking.bucket)
         return partial
+
+    def take_placements(self, other: Partial, changed: Callable[[pl.LazyFrame], pl.LazyFrame]) -> None:
+        """Take how rows stand from the same statistics of other groups, in a changed table. These are worked out."""
+        for name, ranking in self._rankings_by_bucket():
+            placed = other.rankings[name]
+            assert isinstance(placed, RankingByBucket)
+            ranking.placements = changed(placed.placements)
+
+    def _rankings_by_bucket(self) -> list[tuple[tuple[object, ...], RankingByBucket]]:
+        return [(name, each) for name, each in self.rankings.items() if isinstance(each, RankingByBucket)]
 
     @property
     def unit_keys(self) -> list[str]:

@@ -35,11 +35,11 @@ _CELL, _ROWS, _PAIRS, _PRECISION, _ADDED, _TRUE_BELOW, _PRECISION_BELOW = (
 )
 _VALUE, _WEIGHT, _WHOLE = (f"{INTERNAL}unit:{name}" for name in ("value", "weight", "whole"))
 
-VALUE, MOVED, ROWS, POSITIVES, IS_NEEDED = (
-    f"{INTERNAL}bucket:{name}" for name in ("value", "moved", "rows", "positives", "is_needed")
+VALUE, SIZE, MOVED, ROWS, POSITIVES, IS_NEEDED = (
+    f"{INTERNAL}bucket:{name}" for name in ("value", "size", "moved", "rows", "positives", "is_needed")
 )
-"""The columns of `moved_by_bucket`: the value, how far the bucket moves it, its rows and the true ones of these, and
-whether a unit has no value without it."""
+"""The columns of `moved_by_bucket`: the value, the size by which its rounding is measured, how far the bucket moves it,
+its rows and the true ones of these, and whether a unit has no value without it."""
 
 
 @dataclass
@@ -168,7 +168,12 @@ def moved_by_bucket(
         own.positives.alias(POSITIVES),
         is_needed.alias(IS_NEEDED),
     )
-    of_bucket = [pl.col(VALUE).first(), pl.col(MOVED, ROWS, POSITIVES).sum(), pl.col(IS_NEEDED).any()]
+    of_bucket = [
+        pl.col(VALUE).first(),
+        pl.col(VALUE).first().abs().alias(SIZE),
+        pl.col(MOVED, ROWS, POSITIVES).sum(),
+        pl.col(IS_NEEDED).any(),
+    ]
     return fold(cells, [*keys, bucket], of_bucket)
 
 

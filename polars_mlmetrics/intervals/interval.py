@@ -12,7 +12,7 @@ import polars as pl
 from polars_mlmetrics.engine.draws import DRAW, DRAWS
 from polars_mlmetrics.engine.folds import fold
 from polars_mlmetrics.engine.packing import BUCKETS_IN_KEY
-from polars_mlmetrics.engine.placements import IS_NEEDED, MOVED, POSITIVES, ROWS, VALUE
+from polars_mlmetrics.engine.placements import IS_NEEDED, MOVED, POSITIVES, ROWS, SIZE, VALUE
 from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.formula.arithmetic import ratio, reaches
@@ -338,13 +338,13 @@ class Placed(Interval):
 
     def table(self, keys: Sequence[str]) -> pl.LazyFrame:
         """The estimate from all buckets of a group."""
-        moved = pl.when(pl.col(MOVED).abs() > NOISE * pl.col(VALUE).abs()).then(pl.col(MOVED))
+        moved = pl.when(pl.col(MOVED).abs() > NOISE * pl.col(SIZE)).then(pl.col(MOVED))
         buckets, with_positives = pl.len().cast(pl.Int64), (pl.col(POSITIVES) > 0).sum().cast(pl.Int64)
         columns = {
             "value_of_all": pl.col(VALUE).first(),
             "all_buckets": buckets,
             "buckets": pl.min_horizontal(buckets, with_positives),
-            **powers(moved, pl.col(VALUE).abs()),
+            **powers(moved, pl.col(SIZE)),
             "lost": pl.col(IS_NEEDED).any(),
             "share": ratio(pl.col(ROWS).max(), pl.col(ROWS).sum()),
             "is_numbered": (pl.col(WITHOUT) >= self.confidence.buckets).any(),

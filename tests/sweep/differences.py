@@ -12,7 +12,18 @@ from tests.laws import oracle, references
 from tests.sweep import jackknife
 from tests.sweep.asked import Leaf, Made, Node, Setting, as_answer, params_of, read_rows, roles_of, value_of
 from tests.sweep.calls import Call
-from tests.sweep.jackknife import Buckets, Interval, Replicates, alone, core_of, kind_of, p_value, quantile, without
+from tests.sweep.jackknife import (
+    EXACT,
+    Buckets,
+    Interval,
+    Replicates,
+    alone,
+    core_of,
+    kind_of,
+    p_value,
+    quantile,
+    without,
+)
 from tests.sweep.own import Own
 from tests.sweep.settled import NULL, UNCLEAR, Answer, Row, Word, added, negated, word
 from tests.sweep.tables import Key, Part
@@ -182,6 +193,8 @@ class Compare(Call):
         kind, leaves = kind_of(core), [leaf for leaf, _ in core.leaves(Setting({}, value_of))]
         if kind in jackknife.WITHOUT:
             return {**nothing, "ci_flag": word(jackknife.WITHOUT[kind])}
+        if any(not leaf.merges and leaf.name in EXACT for leaf in leaves):
+            return {}
         if not all(leaf.merges for leaf in leaves):
             return {**nothing, "ci_flag": word("no_state")}
         found = self._replicates(core, sides)

@@ -13,6 +13,7 @@ from tests.sweep.derived import Averaged, inside
 from tests.sweep.differences import n_labels
 from tests.sweep.drawn import ENGINES, Draw, some
 from tests.sweep.jackknife import (
+    EXACT,
     Buckets,
     Interval,
     Replicates,
@@ -27,9 +28,6 @@ from tests.sweep.own import Own
 from tests.sweep.paired import cluster_of
 from tests.sweep.settled import NULL, UNCLEAR, Answer, Row, word
 from tests.sweep.tables import KEYS, Key, Part, Table
-
-EXACT = ("roc_auc", "gini", "average_precision")
-"""Metrics whose exact intervals come from how the rows of buckets stand: `test_placements.py` holds these."""
 
 BEFORE_BINS = ("undefined_replicates", "degenerate", "few_buckets", "few_decide", "few_positives")
 """Flags that come before those of bins."""

@@ -20,6 +20,9 @@ from tests.sweep.settled import Answer
 from tests.sweep.tables import Part, Table
 
 BUCKETS, OF_LOG = 64, 256
+EXACT = ("roc_auc", "gini", "average_precision")
+"""Metrics whose exact intervals come from how the rows of buckets stand: `test_placements.py` holds these."""
+
 NOISE = 1e-12
 """A value that moves by less than this share of its size moves by rounding alone."""
 

@@ -198,6 +198,7 @@ def _evaluate(command: Parser) -> None:
 def _compare(command: Parser) -> None:
     _add(command, *LOG, METRICS, BASELINE, BETWEEN, BY, SLICES, CI)
     _add(command, _option("--margin", "NUMBER", "the smallest difference that matters", type=float))
+    _add(command, _flag("--unpaired", "compare all rows of both, not only samples that both have: two months"))
     _add(command, CLUSTER, *ROLES, *OUTPUT)
 
 

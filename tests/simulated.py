@@ -31,6 +31,9 @@ from tests.support.simulated import (
     population,
     very_heavy,
 )
+from tests.support.two_sides import METRICS as OF_SIDES
+from tests.support.two_sides import differences, found_in, two_draws, two_months
+from tests.support.two_sides import held as held_by_sides
 
 RUNS = 2_000
 SIZES: dict[str, Sizes] = {
@@ -175,8 +178,22 @@ def print_curves() -> None:
             print_row([f"{metric}, {rows:,} rows", *shares])
 
 
+def print_two_sides() -> None:
+    """How often two sides with samples of their own differ."""
+    print_header("sides", *(metric.output_name for metric in OF_SIDES))
+    of_none = {
+        "100 and 100 samples": two_draws(100, 100),
+        "300 and 50 samples": two_draws(300, 50),
+        "100 users, in both months": two_months(),
+    }
+    for name, logs in of_none.items():
+        print_row([f"{name}, no difference: p < .05", *found_in(differences(logs, OF_SIDES)).values()])
+    print_row(["100 and 150 samples: holds the difference", *held_by_sides(100, 150).values()])
+
+
 if __name__ == "__main__":
     print_how_often()
     print_where_few_decide()
     print_nights()
     print_curves()
+    print_two_sides()

@@ -1,4 +1,4 @@
-"""`compare`: models against a baseline, on the samples that both have."""
+"""`compare`: models against a baseline, on the samples that both have, or on all rows of both."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Unpack
 
 import polars as pl
 
-from polars_mlmetrics.contrasts.comparison import Adjust, Comparison, OfLog, OfState
+from polars_mlmetrics.contrasts.comparison import Adjust, Comparison, OfAllRows, OfLog, OfState
 from polars_mlmetrics.contrasts.pairing import check_between
 from polars_mlmetrics.data.frames import AnyFrame, Frame, Names, as_given_later, schema_of
 from polars_mlmetrics.data.roles import MODEL, Roles, checked_roles
@@ -33,6 +33,7 @@ def compare(
     ci: float = 0.95,
     margin: float | None = None,
     adjust: Adjust = "bh",
+    pairs: bool = True,
     cluster: Names = None,
     **roles: Unpack[Roles],
 ) -> AnyFrame:
@@ -40,17 +41,18 @@ def compare(
 
     One row a group, slice, model and metric. A sample is a pair where each of the two has a row in that group which
     counts to the metric: score, truth, the named weight and all that the metric reads are known, and `.filter(...)` and
-    `labels=` keep it. The rows of a sample that counts on one side alone are left out. Of a state, which has no
-    samples, all rows count, and the flag says "pairs_unknown"; make it with `state(between=)`, and it has pairs alone.
+    `labels=` keep it. The rows of a sample that counts on one side alone are left out; with `pairs=False` all rows
+    count, as of two months. Of a state, which has no samples, all rows count too, and the flag says "pairs_unknown";
+    make it with `state(between=)`, and it has pairs alone.
 
     Parameters
     ----------
     frame
         The long table, or a state with `between` among its by columns.
     *metrics
-        Metrics, one by one or in lists. All read the same sample, score and truth.
+        Metrics, one by one or in lists. With pairs, all read the same sample, score and truth.
     between
-        The column (or row-wise expression) that tells the models apart.
+        The column (or row-wise expression) that tells the models apart, or the months.
     baseline
         The value of `between` that the others are compared with.
     by, slices, cluster, **roles
@@ -63,6 +65,11 @@ def compare(
     adjust
         "bh" adjusts p for the number of rows of one metric and model, with the method of Benjamini and Hochberg: those
         of slices together, and those of the whole together. None does not.
+    pairs
+        Whether only samples that both sides have are compared. False compares all rows of both, also samples that one
+        side lacks: two months, or two countries. A bucket of clusters then leaves both sides at once, so that clusters
+        on both sides are known to be; the degrees of freedom are at most those of Welch and Satterthwaite; and the flag
+        is that of the side of which less is known. Where one side does not vary there is no interval ("degenerate").
 
     Returns
     -------
@@ -72,7 +79,9 @@ def compare(
     would show in 8 of 10 cases. An average over labels is of the labels that have a value in both, so it may differ
     from that of `evaluate`. The verdict is "better" or "worse" where `p_adjusted` is below 1 - ci, else "unclear"; null
     where there is no interval, and for a metric that is good at neither end. A group without a pair is a row with the
-    flag "no_pairs", in which all else is null; where no group has one, that is an error.
+    flag "no_pairs", in which all else is null; where no group has one, that is an error. With fewer pairs than samples
+    that only one side has, the flag is "few_pairs". With `pairs=False`, `n_pairs` and `n_unpaired` are null; a group in
+    which one side has no rows is a row with the flag "one_side" and without a difference.
 
     Examples
     --------
@@ -91,10 +100,24 @@ def compare(
     ╞═══════╪════════════╪════════╪════════╪═════════╪═════════╡
     │ new   ┆ -0.161     ┆ -0.166 ┆ -0.155 ┆ better  ┆ 100     │
     └───────┴────────────┴────────┴────────┴─────────┴─────────┘
+    >>> month = pl.when(pl.col("sample") < 60).then(pl.lit("May")).otherwise(pl.lit("June")).alias("month")
+    >>> old = log.filter(model="old")
+    >>> table = mlm.compare(old, mlm.brier_score(), between=month, baseline="May", pairs=False)
+    >>> table.select("month", pl.col("difference", "low", "high").round(3), "verdict", "n_pairs")
+    shape: (1, 6)
+    ┌───────┬────────────┬───────┬───────┬─────────┬─────────┐
+    │ month ┆ difference ┆ low   ┆ high  ┆ verdict ┆ n_pairs │
+    │ ---   ┆ ---        ┆ ---   ┆ ---   ┆ ---     ┆ ---     │
+    │ str   ┆ f64        ┆ f64   ┆ f64   ┆ str     ┆ i64     │
+    ╞═══════╪════════════╪═══════╪═══════╪═════════╪═════════╡
+    │ June  ┆ 0.001      ┆ -0.01 ┆ 0.011 ┆ unclear ┆ null    │
+    └───────┴────────────┴───────┴───────┴─────────┴─────────┘
     """
     given = frame, metrics, between, baseline, roles
-    comparison = comparison_of(*given, by=by, slices=slices, ci=ci, margin=margin, adjust=adjust, cluster=cluster)
-    return as_given_later(frame, comparison.paired_table, comparison.empty)
+    comparison = comparison_of(
+        *given, by=by, slices=slices, ci=ci, margin=margin, adjust=adjust, pairs=pairs, cluster=cluster
+    )
+    return as_given_later(frame, comparison.paired_table if pairs else comparison.table, comparison.empty)
 
 
 def comparison_of(
@@ -109,11 +132,12 @@ def comparison_of(
     ci: float = 0.95,
     margin: float | None = None,
     adjust: Adjust = "bh",
+    pairs: bool = True,
     cluster: Names = None,
 ) -> Comparison:
     """Read a comparison of models in a log or in a state."""
     checked_roles(roles)
-    _check_options(margin, adjust)
+    _check_options(margin, adjust, pairs)
     groups: list[Key] = listed(by)
     if isinstance(between, str) and between in [key for key in groups if isinstance(key, str)]:
         raise NameCollisionError(
@@ -127,13 +151,14 @@ def comparison_of(
         check_between(between, schema)
     keys = [*groups, between]
     question = Question.read(COMPARE, frame, metrics, keys, slices, ci=ci, cluster=cluster, roles=roles, schema=schema)
-    if question.state is not None:
-        return OfState(question.state, question, baseline, margin, adjust)
-    return OfLog(question, baseline, margin, adjust)
+    if not pairs:
+        return OfAllRows(question, baseline, margin, adjust)
+    return (OfState if question.is_of_state else OfLog)(question, baseline, margin, adjust)
 
 
-def _check_options(margin: Any, adjust: Any) -> None:
+def _check_options(margin: Any, adjust: Any, pairs: Any) -> None:
     is_number = isinstance(margin, int | float) and not isinstance(margin, bool)
     if margin is not None and not (is_number and isfinite(margin) and margin >= 0):
         raise ParameterError(f"margin must be a number of at least 0, not {margin!r}.")
     check_parameter("compare", "adjust", adjust, Adjust)
+    check_parameter("compare", "pairs", pairs, bool)

@@ -27,6 +27,7 @@ from polars_mlmetrics.intervals.student_t import (
     shared_level,
     standard_error,
     t_at,
+    welch,
 )
 from polars_mlmetrics.query.query import Key, Keys, check_names, listed
 from polars_mlmetrics.query.question import Confidence, Question
@@ -279,11 +280,9 @@ class Between:
     def _with_quantiles(self, pairs: pl.DataFrame) -> pl.DataFrame:
         """The pairs, with the quantile of each."""
         n_pairs = pl.len().over(self._by) if self._by else pl.len()
-        larger = pl.max_horizontal(pl.col(OWN_ERROR, OWN_ERROR + OTHER))
-        one, other = (ratio(pl.col(error), larger) ** 2 for error in (OWN_ERROR, OWN_ERROR + OTHER))
-        # By Welch and Satterthwaite; where neither slice varies, any will do.
-        df = ratio((one + other) ** 2, ratio(one**2, pl.col(DF)) + ratio(other**2, pl.col(DF + OTHER)))
-        df = pl.coalesce(df, pl.max_horizontal(pl.col(BUCKETS) - 1, pl.lit(1)).cast(pl.Float64))
+        errors, of_sides = ([pl.col(name), pl.col(name + OTHER)] for name in (OWN_ERROR, DF))
+        # Where neither slice varies, any will do.
+        df = pl.coalesce(welch(errors, of_sides), pl.max_horizontal(pl.col(BUCKETS) - 1, pl.lit(1)).cast(pl.Float64))
         pairs = pairs.with_columns(pl.col(OF_ALL).abs(), n_pairs.cast(pl.Int64).alias(PAIRS), df.alias(DF))
         level, parts = self._confidence.level, pairs.partition_by(PAIRS, as_dict=True).items()
         found = [part.with_columns(t_at(pl.col(DF), shared_level(level, n)).alias(QUANTILE)) for (n,), part in parts]

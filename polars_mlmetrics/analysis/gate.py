@@ -10,7 +10,7 @@ import polars as pl
 
 from polars_mlmetrics.checks.rules import BASELINE, Rule, Warn, read_rules
 from polars_mlmetrics.checks.statuses import FIRST, LAST, STATUS, Status, row_text
-from polars_mlmetrics.contrasts.differences import NO_PAIRS
+from polars_mlmetrics.contrasts.differences import NOTHING_COMPARED
 from polars_mlmetrics.data.door import check_columns, check_key_columns
 from polars_mlmetrics.data.expressions import any_of, text_of_key
 from polars_mlmetrics.data.frames import Frame, schema_of
@@ -218,9 +218,12 @@ def _without_pairs(rule: Rule, schema: pl.Schema, nulls: pl.Expr, on_undefined: 
     """A row of `compare` in which nothing was compared: a rule on what is null there never passes."""
     if schema.get(FLAG) != pl.String:
         return []
-    is_empty = (pl.col(FLAG) == NO_PAIRS).fill_null(False) & any_of([pl.col(name).is_null() for name in rule.columns])
+    lacks = any_of([pl.col(name).is_null() for name in rule.columns])
     status = rule.otherwise if on_undefined == "fail" else "skip"
-    return [Case(is_empty, status, pl.format("no sample is on both sides: {}", nulls))]
+    return [
+        Case((pl.col(FLAG) == flag).fill_null(False) & lacks, status, pl.format(f"{why}: {{}}", nulls))
+        for flag, why in NOTHING_COMPARED.items()
+    ]
 
 
 def _doubted(rule: Rule, schema: pl.Schema, on_flag: OnFlag) -> list[Case]:

@@ -51,7 +51,8 @@ def _evaluate(settings: Settings) -> CallNode:
 def _compare(settings: Settings) -> CallNode:
     log, own = log_or_state(settings)
     log, named = against(log, settings, "compare")
-    named |= settings.given("ci", "margin") | own.given("cluster") | own.roles()
+    named |= settings.given("ci", "margin") | ({"pairs": False} if settings.get("unpaired") else {})
+    named |= own.given("cluster") | own.roles()
     return Call(NamedValue("mlm.compare", compare), [log, *_metrics(settings)], named).method("collect")
 
 

@@ -27,8 +27,8 @@ OF_INTERVALS = ("se", "low", "high", "ci_method", "ci_flag", "n_buckets", "n_clu
 COUNTED = ("tp", "fp", "positives", "negatives", "n_rows")
 """The counts behind the points of a curve."""
 
-OF_TESTS = {"n_unpaired": 0, "n_undefined": 0, "n_undefined_baseline": 0, "ci_flag": "ok"}
-"""The columns of a comparison that tell nothing where all their values are these."""
+OF_TESTS = {"n_pairs": 0, "n_unpaired": 0, "n_undefined": 0, "n_undefined_baseline": 0, "ci_flag": "ok"}
+"""The columns of a comparison that tell nothing where all their values are these, or null."""
 
 SPARED = ("mde", "baseline_value", "n_undefined_baseline", "n_undefined", "n_unpaired", "n_pairs", "ci_flag")
 """The columns of a comparison that can be spared, in this order."""

@@ -6,8 +6,9 @@ their difference in place of a value. So an interval of a difference is made as 
 the same bucket in each replicate, and what both have in common takes no part in the error.
 
 `compare` takes the samples that both sides have (pairing.py): one that counts on one side alone is odd, and its rows
-are left out before they are read. The differences become rows, with p, verdict and flag, in comparison.py and
-differences.py. `gap` has as many sides as there are slices: it takes their values with all replicates first, and
-differences of every two of these. `find_slices` holds each slice against the rest of its group (rest.py): the group
-without the slice, which is a replicate as that without a bucket is.
+are left out before they are read. With `pairs=False` it takes all rows, and each side has a standard error of its own
+beside that of the difference: the side of which less is known decides. The differences become rows, with p, verdict and
+flag, in comparison.py and differences.py. `gap` has as many sides as there are slices: it takes their values with all
+replicates first, and differences of every two of these. `find_slices` holds each slice against the rest of its group
+(rest.py): the group without the slice, which is a replicate as that without a bucket is.
 """

@@ -10,14 +10,13 @@ from typing import Any, Literal, NamedTuple
 
 import polars as pl
 
-from polars_mlmetrics.contrasts.differences import COLUMNS, UNCLEAR, Differences
+from polars_mlmetrics.contrasts.differences import COLUMNS, UNCLEAR, Differences, DifferencesOfAllRows
 from polars_mlmetrics.contrasts.pairing import N_PAIRS, N_UNPAIRED, Pairing, SameRows, candidates_of
 from polars_mlmetrics.contrasts.sides import IS_BASELINE, PAIR, PairPlan, Pairs
 from polars_mlmetrics.data.roles import MODEL, Table
 from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.engine.sources import LogSource, Source
-from polars_mlmetrics.engine.state_rows import StateSource
-from polars_mlmetrics.errors import INTERNAL, MetricError, TableError
+from polars_mlmetrics.errors import INTERNAL, MetricError, StateError, TableError
 from polars_mlmetrics.formula.arithmetic import first_that_holds
 from polars_mlmetrics.formula.measure import Measure, Node
 from polars_mlmetrics.formula.over_targets import counts_in, samples_of
@@ -51,10 +50,14 @@ class ComparedPart(NamedTuple):
 class Comparison(ABC):
     """Models that are compared with a baseline. The last by column of the query is that of the models."""
 
+    _differences = Differences
+    _equal_is_no_change = True
+    """Whether sides that differ in no bucket are alike: of pairs they are, and three rows of each tell little."""
     _where_samples_are_named = ""
 
     def __init__(self, question: Question, baseline: Any, margin: float | None, adjust: Adjust) -> None:
         assert question.confidence is not None
+        self._question = question
         self._query_by_model = question.query
         *by, self._model = question.query.by
         self._query = replace(question.query, by=by)
@@ -65,13 +68,13 @@ class Comparison(ABC):
         self._adjust = adjust
         self._query.check_names([self._model.name, *COLUMNS])
 
-    @abstractmethod
     def _models(self) -> pl.LazyFrame:
         """The column of the models."""
+        return self._query.rows.select(self._model.column)
 
-    @abstractmethod
     def _parts(self, slicing: Sequence[str]) -> list[ComparedPart]:
-        """The candidates, together where they have the same pairs."""
+        """The candidates, together where the same rows are compared: all of each, unless pairs are looked for."""
+        return [ComparedPart(self._candidates, self._question.source, self._alike)]
 
     @abstractmethod
     def _with_pairs(self, plan: PairPlan, alike: Alike, part: ComparedPart) -> Callable[[pl.LazyFrame], pl.LazyFrame]:
@@ -92,7 +95,8 @@ class Comparison(ABC):
             raise TableError(
                 f"there is nothing to compare: no sample is on both sides. No value of {sample} has a row that counts "
                 f"with {self._model.name!r} = {self._baseline!r} and one with another {self._model.name!r}. Pass "
-                f"sample= {self._where_samples_are_named}for a column that has the same values on both sides. A row "
+                f"sample= {self._where_samples_are_named}for a column that has the same values on both sides. Pass "
+                "pairs=False if the two sides are meant to have other samples, such as those of two months. A row "
                 "counts if its score, its truth, its weight and all that the metric reads are known."
             )
         return table.lazy()
@@ -128,7 +132,7 @@ class Comparison(ABC):
         """One row a group and candidate, with a list of the rows of the metrics; a table for those alike."""
         pairs = Pairs(part.source, self._by, self._model.column, self._baseline, part.candidates)
         plan = PairPlan(pairs, [*by, PAIR, IS_BASELINE], self._query.readings)
-        differences = Differences(plan, self._confidence)
+        differences = self._differences(plan, self._confidence)
         kinds = []
         for alike in part.groups:
             with_pairs = self._with_pairs(plan, alike, part)
@@ -169,7 +173,7 @@ class Comparison(ABC):
         cases = [
             (~metric.is_in([*ups, *downs]), pl.lit(None, dtype=pl.String)),
             (low_is_within & high_is_within, pl.lit("no change")),
-            (is_always_equal & (self._margin is not None), pl.lit("no change")),
+            (is_always_equal & self._equal_is_no_change & (self._margin is not None), pl.lit("no change")),
             # Nothing says how far the difference may be off: that is not the same as a test that finds none.
             (pl.col("low").is_null(), pl.lit(None, dtype=pl.String)),
             (is_found & is_good, pl.lit("better")),
@@ -190,6 +194,7 @@ class OfLog(Comparison):
     """Models in a log: the samples of each pair are the same."""
 
     def _models(self) -> pl.LazyFrame:
+        # Models without a sample are in no pair.
         return self._rows.select(self._model.column)
 
     @cached_property
@@ -265,31 +270,52 @@ class OfLog(Comparison):
 
 
 class OfState(Comparison):
-    """Models in a state, which has no samples: all rows of each, bucket by bucket."""
+    """Models in a state, which has no samples: all rows of each, paired bucket by bucket."""
 
     _where_samples_are_named = "when the state is made, "
 
-    def __init__(self, source: StateSource, *comparison: Any) -> None:
-        super().__init__(*comparison)
-        self._source = source
-
-    def _models(self) -> pl.LazyFrame:
-        return self._source.table.with_columns(self._source.added).select(self._model.column)
-
-    def _parts(self, slicing: Sequence[str]) -> list[ComparedPart]:
-        return [ComparedPart(self._candidates, self._source, self._alike)]
-
     def _with_pairs(self, plan: PairPlan, alike: Alike, part: ComparedPart) -> Callable[[pl.LazyFrame], pl.LazyFrame]:
-        n_pairs = pl.when(plan.has_both).then(self._n_pairs(plan, alike)).otherwise(0)
+        n_pairs = pl.when(plan.is_there).then(self._n_pairs(plan, alike)).otherwise(0)
         return lambda table: table.with_columns(
             n_pairs.cast(pl.Int64, strict=False).alias(N_PAIRS), pl.lit(None, dtype=pl.Int64).alias(N_UNPAIRED)
         )
 
     def _n_pairs(self, plan: PairPlan, alike: Alike) -> pl.Expr:
         """How many pairs there are in a group that both have; null where that is not known."""
-        if self._source.between != self._model.name or not all(map(plan.can_answer, alike.samples)):
+        if not has_pairs_alone(self._question, self._model.name) or not all(map(plan.can_answer, alike.samples)):
             return pl.lit(None)
         sides = [plan.values(count) for count in alike.samples]
         # A state of a file that one of the models lacks holds samples of the other alone.
         is_known = [(ours == theirs) | (ours == 0) | (theirs == 0) for ours, theirs in sides]
         return pl.when(is_known).then(pl.min_horizontal(count for counts in sides for count in counts))
+
+
+class OfAllRows(Comparison):
+    """Sides in a log or in a state that may have other samples: all rows of each."""
+
+    _differences = DifferencesOfAllRows
+    _equal_is_no_change = False
+
+    def __init__(self, *comparison: Any) -> None:
+        super().__init__(*comparison)
+        if has_pairs_alone(self._question, self._model.name):
+            raise StateError(
+                f"this state holds only the samples that all {self._model.name!r} have, and pairs=False compares all "
+                "rows: make it without between=."
+            )
+
+    def _with_pairs(self, plan: PairPlan, alike: Alike, part: ComparedPart) -> Callable[[pl.LazyFrame], pl.LazyFrame]:
+        nothing = pl.lit(None, dtype=pl.Int64)
+        return lambda table: table.with_columns(nothing.alias(N_PAIRS), nothing.alias(N_UNPAIRED))
+
+    def _n_clusters(self, plan: PairPlan, metric: Node) -> pl.Expr:
+        cluster = self._confidence.cluster
+        counted = [counts.clusters(cluster) for counts in counts_in(metric)]
+        if not {*cluster} <= plan.schema.keys() or not all(map(plan.can_answer, counted)):
+            return pl.lit(None, dtype=pl.Int64)
+        return pl.min_horizontal(side for count in counted for side in plan.values(count))
+
+
+def has_pairs_alone(question: Question, between: str) -> bool:
+    """Whether it is about a state that was made of the pairs of these models."""
+    return question.state is not None and question.state.between == between

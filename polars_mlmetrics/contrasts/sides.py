@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from polars_mlmetrics.engine.folds import fold, matched
-from polars_mlmetrics.engine.partials import Partial, PartialTable
+from polars_mlmetrics.engine.partials import Partial, PartialTable, take_placements
 from polars_mlmetrics.engine.placements import IS_NEEDED, MOVED, POSITIVES, ROWS, SIZE, VALUE
 from polars_mlmetrics.engine.plan import Plan, ReadFormulas
 from polars_mlmetrics.engine.sources import OfSource, Source
@@ -45,7 +45,7 @@ class Pairs(OfSource):
         by_model = [partial.at(keys) for partial in partials]
         tables = [self._paired(table) for table, _ in self.source.partials(by_model, keys)]
         for partial, of_models in zip(partials, by_model, strict=True):
-            partial.take_placements(of_models, self._paired)
+            take_placements(partial, of_models, self._paired)
         return [(table, by) for table in tables]
 
     def with_reasons(self, table: pl.LazyFrame, by: list[str], counts: Mapping[str, Counts]) -> pl.LazyFrame:
@@ -81,9 +81,9 @@ class PairPlan(Plan):
         self.keys = [key for key in self.by if key != IS_BASELINE]
 
     @property
-    def has_both(self) -> pl.Expr:
-        """Whether both sides have rows in a group."""
-        return pl.all_horizontal(pl.col(_IS_THERE, named_of_baseline(_IS_THERE)).is_not_null())
+    def is_there(self) -> list[pl.Expr]:
+        """Whether the candidate, and whether the baseline, has rows in a group."""
+        return [pl.col(name).is_not_null() for name in (_IS_THERE, named_of_baseline(_IS_THERE))]
 
     def value(self, metric: Node, read: Callable[[Planned, Columns], pl.Expr] | None = None) -> pl.Expr:
         """The difference: the candidate's value less that of the baseline. With `read` it is the value of a side."""

@@ -119,19 +119,10 @@ class Partial:
         partial = replace(self, by=by)
         for reader, columns in self.values.measures:
             partial.add(reader, columns)
-        for name, ranking in self._rankings_by_bucket():
-            partial.rankings[name] = RankingByBucket.of(partial.rankings[name], ranking.bucket)
+        for name, ranking in self.rankings.items():
+            if isinstance(ranking, RankingByBucket):
+                partial.rankings[name] = RankingByBucket.of(partial.rankings[name], ranking.bucket)
         return partial
-
-    def take_placements(self, other: Partial, changed: Callable[[pl.LazyFrame], pl.LazyFrame]) -> None:
-        """Take how rows stand from the same statistics of other groups, in a changed table. These are worked out."""
-        for name, ranking in self._rankings_by_bucket():
-            placed = other.rankings[name]
-            assert isinstance(placed, RankingByBucket)
-            ranking.placements = changed(placed.placements)
-
-    def _rankings_by_bucket(self) -> list[tuple[tuple[object, ...], RankingByBucket]]:
-        return [(name, each) for name, each in self.rankings.items() if isinstance(each, RankingByBucket)]
 
     @property
     def unit_keys(self) -> list[str]:
@@ -283,6 +274,14 @@ class Partial:
         [sample] = self.keys
         named = units.with_columns(number_of_group(pl.col(UNIT)).alias(NUMBER)).rename({UNIT: sample})
         return self.values.sums(self.values.of_units(named, [NUMBER, sample]), [NUMBER])
+
+
+def take_placements(partial: Partial, given: Partial, changed: Callable[[pl.LazyFrame], pl.LazyFrame]) -> None:
+    """Take how rows stand from a partial of other groups, whose table was given, and change it as that."""
+    for name, ranking in given.rankings.items():
+        own = partial.rankings[name]
+        if isinstance(ranking, RankingByBucket) and isinstance(own, RankingByBucket):
+            own.placements = changed(ranking.placements)
 
 
 def statistics_of(partial: Partial) -> list[Statistic]:

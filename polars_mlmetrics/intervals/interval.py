@@ -146,11 +146,21 @@ class Interval(ABC):
 
     def errors(self) -> list[pl.Expr]:
         """The standard error, and its degrees of freedom."""
-        buckets = self.column("buckets").fill_null(0)
-        is_known = self.column("value_of_all").is_finite() & (buckets >= 2)
-        df = degrees_of_freedom(buckets, None if self._limits.counts_tell else self._deciding)
-        errors = {"buckets": buckets, "se": pl.when(is_known).then(self._se), "df": df}
+        errors = {**self._facts, "se": self._known_se, "df": self._df(self.column("buckets").fill_null(0))}
         return [self._as(name, error) for name, error in errors.items()]
+
+    @property
+    def _known_se(self) -> pl.Expr:
+        is_known = self.column("value_of_all").is_finite() & (self.column("buckets") >= 2)
+        return pl.when(is_known).then(self._se)
+
+    @property
+    def _facts(self) -> dict[str, pl.Expr]:
+        """What flags go by, once the error is known."""
+        return {"buckets": self.column("buckets").fill_null(0)}
+
+    def _df(self, buckets: pl.Expr) -> pl.Expr:
+        return degrees_of_freedom(buckets, None if self._limits.counts_tell else self._deciding)
 
     def quantiles(self) -> list[pl.Expr]:
         """The quantile of Student's t."""
@@ -213,7 +223,8 @@ class Replicated(Interval):
         super().__init__(name, metric, limits, plan, confidence)
         self._weight = pl.min_horizontal(weights) if weights else pl.lit(None, dtype=pl.Float64)
         # It may be another metric than the one that is shown: the plan is to know it before it is worked out again.
-        plan.value(self._core)
+        self._value = plan.value(self._core)
+        self._size = plan.size(self._core)
         self._of_clusters = [*planned_in(self._core)] if is_mean_of_clusters(self._core, confidence) else []
 
     @property
@@ -225,13 +236,17 @@ class Replicated(Interval):
     def _counted(self) -> pl.Expr:
         return self.column("samples_of_all") if self._of_clusters else super()._counted
 
+    @property
+    def _has_value(self) -> pl.Expr:
+        """Whether a bucket alone has a value."""
+        return self._value.is_not_null()
+
     def values(self) -> list[pl.Expr]:
         """The value, and how many labels stand behind it."""
-        value = self._plan.value(self._core).cast(pl.Float64)
         labels = self._defined(part for part in planned_in(self._core) if is_mean_of_labels(part))
         samples = self._defined(self._of_clusters)
-        size = self._plan.size(self._core)
-        columns = {"value": value, "size": size, "labels": labels, "samples": samples}
+        value = self._value.cast(pl.Float64)
+        columns = {"value": value, "size": self._size, "labels": labels, "samples": samples}
         return [self._as(name, column) for name, column in columns.items()]
 
     def _defined(self, measures: Iterable[Planned]) -> pl.Expr:
@@ -246,8 +261,7 @@ class Replicated(Interval):
 
     def alone(self) -> list[pl.Expr]:
         """The expressions of a single bucket."""
-        has_value = self._plan.value(self._core).is_not_null()
-        return [self._as("has_value", has_value), self._as("weight", self._weight)]
+        return [self._as("has_value", self._has_value), self._as("weight", self._weight)]
 
     def moved(self) -> pl.Expr:
         """How far the value moves without a bucket."""

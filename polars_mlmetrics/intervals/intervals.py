@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import polars as pl
 
@@ -52,6 +52,7 @@ FLAGS = {
     "totals": "no interval: a total",
     "extremes": "no interval: one label decides",
     "no_pairs": "no pairs: no sample counts on both sides",
+    "one_side": "nothing to compare: one side has no rows",
     "leak?": None,
     "undefined_replicates": "no interval: too few positives",
     "degenerate": "no interval: nothing varies",
@@ -60,6 +61,7 @@ FLAGS = {
     "few_decide": "not judged: few samples decide",
     "few_positives": "not judged: too few rows of one class",
     "biased": "not judged: a biased metric",
+    "few_pairs": None,
     "coarse_bins": "not judged: its bins are too coarse",
     "low_n": None,
     "rare_labels": None,
@@ -98,8 +100,8 @@ class Intervals:
         self._confidence = confidence
         self._unit_keys = list(unit_keys)
         self._intervals: list[Interval] = []
-        self._read_again: dict[Interval, list[Planned]] = {}
-        """What the replicates of an interval need of the plan."""
+        self._parts: dict[int, list[Planned]] = {}
+        """What intervals of so many buckets need of the plan."""
 
     def with_ends(self, result: Result, metric: Node, limits: Limits | None = None) -> Result:
         """The result of a metric, with the ends of its interval."""
@@ -196,17 +198,23 @@ class Intervals:
         name = f"{INTERNAL}interval_{len(self._intervals)}"
         limits = limits or Limits.of(metric, self._plan, self._confidence)
         if self._plan.merges(metric):
-            replicated = Drawn if is_drawn else Replicated
             confidence = buckets_for(metric, self._plan, self._confidence)
-            weight = [side for each in weights for side in self.sides(each)[:1]]
-            interval = replicated(name, metric, weight, limits, self._plan, confidence)
-            self._read_again[interval] = [*planned_in(core_of(metric)[0]), *weights]
-            self._intervals.append(interval)
-        elif Placed.can_be(metric, self._plan, self._confidence):
+            parts = self._parts.setdefault(confidence.buckets, [])
+            parts += [*planned_in(core_of(metric)[0]), *weights]
+            self._intervals.append(self._replicated(name, metric, weights, limits, self._plan, confidence))
+        elif self._is_placed(metric):
             self._intervals.append(Placed(name, metric, limits, self._plan, self._confidence))
         else:
             return None
         return self._intervals[-1]
+
+    def _replicated(self, name: str, metric: Node, weights: Sequence[Measure], *interval: Any) -> Replicated:
+        replicated = Drawn if self._confidence.is_bootstrap else Replicated
+        return replicated(name, metric, [self.sides(each)[0] for each in weights], *interval)
+
+    def _is_placed(self, metric: Node) -> bool:
+        """Whether an interval comes from how the rows of each bucket stand."""
+        return Placed.can_be(metric, self._plan, self._confidence)
 
     def _kind(self, metric: Node) -> Kind:
         """The kind of the interval of a metric."""
@@ -218,11 +226,7 @@ class Intervals:
         """The plan's table of groups, or of units, with the columns of the intervals of each."""
         # The plan comes first: a pass over its rows tells how they stand.
         table = self._values_of(self._plan)
-        by_buckets: dict[int, list[Replicated]] = {}
-        for each in self._intervals:
-            if isinstance(each, Replicated):
-                by_buckets.setdefault(each.confidence.buckets, []).append(each)
-        tables = [self._of_replicates(intervals) for intervals in by_buckets.values()]
+        tables = [self._of_replicates(buckets) for buckets in self._parts]
         tables += [each.table(self._keys) for each in self._intervals if isinstance(each, Placed)]
         for found in tables:
             table = matched(table, found, self._keys, how="left")
@@ -235,12 +239,14 @@ class Intervals:
     def _keys(self) -> list[str]:
         return list(dict.fromkeys([*self._plan.keys, *self._unit_keys]))
 
-    def _of_replicates(self, intervals: Sequence[Replicated]) -> pl.LazyFrame:
-        """The jackknife over the same buckets of each group (or unit), and the bootstrap if any."""
+    def _of_replicates(self, buckets: int) -> pl.LazyFrame:
+        """The jackknife over so many buckets of each group (or unit), and the bootstrap if any."""
+        replicated = [each for each in self._intervals if isinstance(each, Replicated)]
+        intervals = [each for each in replicated if each.confidence.buckets == buckets]
         keys, cell, source = self._keys, [*self._keys, WITHOUT], self._plan.source
-        if intervals[0].confidence.buckets < self._confidence.buckets:
+        if buckets < self._confidence.buckets:
             source = CoarseBuckets(source)
-        parts = [part for each in intervals for part in self._read_again[each]]
+        parts = self._parts[buckets]
         without = self._again(Replicates(source, self._plan.keys), WITHOUT, parts)
         values = without.select(*cell, *_columns(intervals, Replicated.values)).cache()
         is_whole = pl.col(WITHOUT).is_null()

@@ -14,6 +14,8 @@ from numpy.polynomial import chebyshev
 from numpy.polynomial.legendre import leggauss
 from numpy.typing import NDArray
 
+from polars_mlmetrics.formula.arithmetic import ratio
+
 Numbers: TypeAlias = NDArray[Any]
 
 DEGREE = 20
@@ -103,6 +105,16 @@ def degrees_of_freedom(buckets: pl.Expr, deciding: pl.Expr | None) -> pl.Expr:
     if deciding is not None:
         most = pl.min_horizontal(most, (3 * deciding - 2).clip(lower_bound=3))
     return pl.when(buckets >= 2).then(most)
+
+
+def welch(errors: Sequence[pl.Expr], df: Sequence[pl.Expr]) -> pl.Expr:
+    """Those of a difference, from the errors and degrees of freedom of both sides (Welch and Satterthwaite).
+
+    They are null where neither side varies.
+    """
+    larger = pl.max_horizontal(errors)
+    one, other = (ratio(error, larger) ** 2 for error in errors)
+    return ratio((one + other) ** 2, ratio(one**2, df[0]) + ratio(other**2, df[1]))
 
 
 def jackknife(value: pl.Expr, moved: pl.Expr, size: pl.Expr, has_value: pl.Expr) -> dict[str, pl.Expr]:

@@ -81,7 +81,8 @@ def level_of(ci: float) -> str:
 
 def verdict_or_why() -> pl.Expr:
     """The verdict of a row of `compare`; where it has none, why, in two words."""
-    has_no_pairs = pl.when(pl.col("ci_flag") == "no_pairs").then(pl.lit("no pairs"))
+    is_empty = {"no_pairs": "no pairs", "one_side": "one side"}
+    has_no_pairs = pl.col("ci_flag").replace_strict(is_empty, default=None, return_dtype=pl.String)
     has_no_interval = pl.when(pl.col("low").is_null()).then(pl.lit("no interval"))
     return pl.coalesce("verdict", has_no_pairs, has_no_interval, pl.lit("no verdict")).alias("verdict")
 

@@ -188,6 +188,7 @@ WRONG = [
     ("evaluate log.parquet -m f1 --where score=high", 4, "'high' is no value"),
     ("evaluate log.parquet -m f1 --score p", 4, "score column 'p'"),
     ("compare log.parquet -m f1 --between modle --baseline old", 4, "Did you mean 'model'?"),
+    ("compare log.parquet -m f1 --where model=new --between country --baseline DE", 4, "Pass --unpaired if"),
     ("gate log.parquet -m f1 --rule f2>1", 4, "'f2'"),
     ("finish log.parquet", 4, "is not a state"),
     ("state log.parquet -m roc_auc -o s.parquet", 4, "cannot be held in a state"),

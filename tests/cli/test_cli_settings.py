@@ -60,6 +60,7 @@ COMMANDS = [
     "compare log.parquet -c mlm.toml --slices country",
     "compare log.parquet -m log_loss --between model --baseline old --sample sample --margin 0.1",
     "compare log.parquet -m log_loss --between day --baseline 2026-11-20",
+    "compare log.parquet -m log_loss --between day --baseline 2026-11-20 --unpaired",
     "check log.parquet --by model -m f1 log_loss --ignore score_null --quick --skipped",
     "gate log.parquet -c mlm.toml",
     "gate log.parquet -m f1 --rule 'f1 >= 0.5' --warn 'f1 > 0.9' --min-samples 2 --on-undefined skip --on-flag fail",

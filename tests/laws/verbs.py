@@ -269,6 +269,8 @@ CALLS = [
     Call("compare", (COST,), {**BETWEEN, **COUNTRY, **TEAM, **ROLES}, is_proof=True),
     Call("compare", (LOSS,), {**BETWEEN, "by": C("q_visit"), **TEAM, **OF_TWO}, is_proof=True),
     Call("compare", (COST,), {**BETWEEN, "by": C("q_country")}, of=OF_PAIRS),
+    Call("compare", (COST,), {**BETWEEN, "pairs": False, **COUNTRY, **TEAM, **ROLES}),
+    Call("compare", (COST,), {**BETWEEN, "pairs": False, "by": C("q_country")}, of=OF_COST),
     Call("gap", (LOSS, C("q_country")), {**BY, **TEAM, **ROLES}),
     Call("gap", (ONE_COST,), {"over": [C("q_country")], **BY}, of=OF_COST),
     Call("gate", (RULES,), {"min_samples": 3}, of=Call("evaluate", (METRICS,), {**BY, **COUNTRY, **ROLES})),

@@ -95,12 +95,12 @@ def test_what_is_found(name: str) -> None:
 
 
 def test_a_difference_without_an_interval_is_no_verdict() -> None:
-    report = mlm.report(SMALL, [mlm.roc_auc(), mlm.average_precision()], baseline="champion")
+    report = mlm.report(SMALL, [mlm.ks(), mlm.lift_at(0.1)], baseline="champion")
     overall, *_ = cards(report._told)
     assert (overall.tone, overall.heading) == (OPEN, "No verdict on challenger and champion")
     both(overall, "(no interval), higher is better.")
     assert "1 other difference of metrics: not judged." in report.markdown
-    assert "| no interval | roc_auc | all |" in report.markdown
+    assert "| no interval | ks | all |" in report.markdown
     assert "unclear" not in report.markdown
 
 

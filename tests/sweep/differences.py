@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 import polars_mlmetrics as mlm
 from tests.laws import oracle, references
@@ -58,6 +58,17 @@ class Sides:
         return Sides(self.theirs, self.ours)
 
 
+class Counted(NamedTuple):
+    """How many samples are pairs, and how many are on one side alone; None where that is not counted."""
+
+    n_pairs: int | None
+    n_unpaired: int | None
+
+    @property
+    def few_pairs(self) -> bool:
+        return (self.n_pairs or 0) < (self.n_unpaired or 0)
+
+
 @dataclass(frozen=True)
 class Compare(Call):
     """A call of `compare`."""
@@ -66,6 +77,7 @@ class Compare(Call):
     baseline: Any = None
     margin: float | None = None
     adjust: str | None = "bh"
+    are_pairs: ClassVar[bool] = True
 
     def own_options(self) -> dict[str, Any]:
         of_pairs = {"between": self.between, "baseline": self.baseline, "ci": self.level, "margin": self.margin}
@@ -117,11 +129,11 @@ class Compare(Call):
         """What is said of a metric."""
         each = list(zip(self.counting(node, sides.ours), self.counting(node, sides.theirs), strict=True))
         odd: set[Any] = set().union(*(ours ^ theirs for ours, theirs in each))
-        n_pairs = min(len((ours & theirs) - odd) for ours, theirs in each)
-        counts = {"n_pairs": Answer(n_pairs), "n_unpaired": Answer(len(odd))}
-        if not n_pairs:
+        counted = Counted(min(len((ours & theirs) - odd) for ours, theirs in each), len(odd))
+        counts = {name: Answer(count) for name, count in counted._asdict().items()}
+        if not counted.n_pairs:
             return {**dict.fromkeys(COLUMNS, NULL), "ci_flag": word("no_pairs"), **counts}
-        return {**counts, **self._compared(node, sides.of(samples, set(samples) - odd), n_pairs)}
+        return {**counts, **self._compared(node, sides.of(samples, set(samples) - odd), counted)}
 
     # -- the difference ----------------------------------------------------------------------------------------
 
@@ -159,7 +171,7 @@ class Compare(Call):
             return ours, theirs, Answer(math.nan)  # a null never hides a NaN
         return ours, theirs, added(ours, negated(theirs))
 
-    def _compared(self, node: Node, sides: Sides, n_pairs: int) -> Row:
+    def _compared(self, node: Node, sides: Sides, counted: Counted) -> Row:
         ours, theirs, difference = self.difference(node, sides)
         size = abs(ours.value or 0.0) + abs(theirs.value or 0.0)
         found = {"value": ours, "baseline_value": theirs, "difference": difference}
@@ -172,7 +184,7 @@ class Compare(Call):
             rest = ("low", "high", "p", "mde", "ci_flag")
             known = NULL if difference.value is not None and math.isnan(difference.value) else UNCLEAR
             return {**found, **undefined, **dict.fromkeys(rest, known)}
-        return {**found, **undefined, **self._interval(node, sides, n_pairs, difference)}
+        return {**found, **undefined, **self._interval(node, sides, counted, difference)}
 
     def _undefined(self, node: Node, sides: Sides) -> int:
         """How many units of the one side are undefined; of a vocabulary also those that only this side defines."""
@@ -184,7 +196,7 @@ class Compare(Call):
                 found += len(defined_labels(leaf, part, roles, None) - defined_labels(leaf, theirs, roles, None))
         return found
 
-    def _interval(self, node: Node, sides: Sides, n_pairs: int, difference: Answer) -> Row:
+    def _interval(self, node: Node, sides: Sides, counted: Counted, difference: Answer) -> Row:
         """The interval of a difference, its p and its flag."""
         nothing = dict.fromkeys(("low", "high", "p", "mde"), NULL)
         if difference.value is None or not math.isfinite(difference.value):
@@ -206,7 +218,7 @@ class Compare(Call):
             return dict.fromkeys((*nothing, "ci_flag"), UNCLEAR)
         low, high = jackknife.range_of(core)
         low, high = Interval(found, self.level, "t", low - high, high - low).ends()
-        flag, df, se = self._flag(found, core, kind, sides, n_pairs, leaves), found.df(), found.se
+        flag, df, se = self._flag(found, core, kind, sides, counted, leaves), found.df(), found.se
         if found.whole.value is None or se.value is None or se.value == 0:
             p = mde = NULL
             if se.value == 0:
@@ -244,10 +256,13 @@ class Compare(Call):
             self.table, self.sample, self.cluster, [leaf for leaf, _ in core.leaves(Setting({}, value_of))]
         )
 
-    def _flag(self, found: Replicates, core: Node, kind: str, sides: Sides, n_pairs: int, leaves: list[Leaf]) -> Answer:
+    def _flag(
+        self, found: Replicates, core: Node, kind: str, sides: Sides, counted: Counted, leaves: list[Leaf]
+    ) -> Answer:
         (buckets, _), se = self._buckets(core), found.se.value
         known = read_rows(Leaf("n_rows", {}), sides.ours, self._given(), "group")
-        n_clusters = n_pairs if self.cluster in (None, tuple(self.sample)) else self._n_clusters(sides.ours)
+        is_sample = self.cluster in (None, tuple(self.sample))
+        n_clusters = (counted.n_pairs or 0) if is_sample else self._n_clusters(sides.ours)
         by_bucket = Counter(buckets[place] for place in sides.ours.places)
         share = max(by_bucket.values(), default=0) / max(len(known), 1)
         setting = Setting(self.roles, value_of)
@@ -257,6 +272,7 @@ class Compare(Call):
             "few_buckets": found.n_buckets < 10,
             "few_decide": jackknife.few_decide(found).value,
             "few_positives": any(jackknife.few_positives(core, side, setting) for side in (sides.ours, sides.theirs)),
+            "few_pairs": counted.few_pairs,
             "low_n": n_clusters < 30,
             "dominant_cluster": share > 0.2,
             "biased": kind == "biased",
@@ -267,6 +283,7 @@ class Compare(Call):
         is_open = (
             jackknife.few_decide(found).unclear
             or is_filled
+            or is_own_of_labels(core)
             or (is_late and found.n_buckets >= 10)
             or (share > 0.2 and len(known) < len(sides.ours.places))
         )
@@ -327,13 +344,20 @@ class Compare(Call):
         below = margin is not None and high is not None and high <= margin
         cases = {
             "no change": (above and below)
-            or (margin is not None and flag_in(row) == "degenerate" and abs(difference or 0) <= 1e-12),
+            or (
+                self.are_pairs and margin is not None and flag_in(row) == "degenerate" and abs(difference or 0) <= 1e-12
+            ),
             None: low is None,
             "better": is_found and is_good,
             "worse": is_found and not is_good,
             "not worse": below if best == "min" else above,
         }
         return word(next((verdict for verdict, holds in cases.items() if holds), "unclear"))
+
+
+def is_own_of_labels(core: Node) -> bool:
+    """Whether it is one's own average over labels, of which is not said how many have a value."""
+    return isinstance(core, Own) and core.average == "macro"
 
 
 def flag_in(row: Row) -> str | None:

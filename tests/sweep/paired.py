@@ -13,6 +13,7 @@ from tests.sweep.differences import Compare
 from tests.sweep.drawn import ENGINES, Draw, some
 from tests.sweep.own import Own
 from tests.sweep.tables import SAMPLE_OF_TWO, Table
+from tests.sweep.unpaired import CompareAllRows
 
 PAIRED = [("score", "truth")] * 5 + [
     ("margin", "truth"),
@@ -89,7 +90,8 @@ def compare(random: Random, table: Table) -> Call:
     found = metrics(draw, random.randint(1, 3))
     cut = ((random.choice(free),),) if random.random() < 0.4 else None
     cluster = cluster_of(random, table, given)
-    return Compare(
+    kind = CompareAllRows if random.random() < 0.4 else Compare
+    return kind(
         "compare", table, found, by, cut, roles=given, engine=random.choice(ENGINES), baseline=random.choice(values),
         margin=random.choice([None, None, 0.0, 0.05, 0.5]), level=random.choice([0.95, 0.95, 0.8, 0.5]),
         cluster=cluster, adjust=random.choice(["bh", "bh", "bh", None]),

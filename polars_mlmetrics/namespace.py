@@ -16,6 +16,7 @@ from polars_mlmetrics.analysis.best_threshold import best_threshold
 from polars_mlmetrics.analysis.compare import compare
 from polars_mlmetrics.analysis.confusion import confusion
 from polars_mlmetrics.analysis.curves import curve
+from polars_mlmetrics.analysis.drift import drift
 from polars_mlmetrics.analysis.evaluate import evaluate
 from polars_mlmetrics.analysis.find_slices import find_slices
 from polars_mlmetrics.analysis.finish import finish
@@ -115,6 +116,7 @@ class FrameNamespace:
     confusion = _verb(confusion)
     curve = _verb(curve)
     dedupe = _verb(dedupe)
+    drift = _verb(drift)
     evaluate = _verb(evaluate)
     find_slices = _verb(find_slices)
     finish = _verb(finish)

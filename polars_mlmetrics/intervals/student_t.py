@@ -198,3 +198,57 @@ def error_of_constant(value: pl.Expr, occupied: pl.Expr, buckets: int, range_: t
     ends = wilson(share, units_in(occupied.clip(1), buckets), CONSTANT_Z)
     away = pl.max_horizontal(share - ends[0], ends[1] - share)
     return away * ((high - low) / CONSTANT_Z)
+
+
+STEPS, TINY = 400, 1e-300
+"""How many steps a continued fraction takes at most, and what stands for a 0 in it."""
+
+
+def beyond_f(value: Numbers, df: Numbers, df_below: Numbers) -> Numbers:
+    """The chance of a larger value of Fisher's F. The degrees of freedom are above 0, whole or not; NaN gives NaN."""
+    share = df_below / (df_below + df * value)
+    a, b = 0.5 * df_below, 0.5 * df
+    # The fraction converges fast on one side of the mean.
+    turned = share > (a + 1) / (a + b + 2)
+    share, a, b = np.where(turned, 1 - share, share), np.where(turned, b, a), np.where(turned, a, b)
+    with np.errstate(divide="ignore"):  # of a value of 0, or without end, there is a logarithm of 0
+        powers_of_share = a * np.log(share) + b * np.log1p(-share)
+    found = np.exp(powers_of_share - _log_beta(a, b)) / a * _fraction_of_beta(share, a, b)
+    chance: Numbers = np.where(turned, 1 - found, found).clip(0, 1)
+    return chance
+
+
+def _log_beta(a: Numbers, b: Numbers) -> Numbers:
+    pairs = zip(a.tolist(), b.tolist(), strict=True)
+    return np.array([lgamma(one) + lgamma(other) - lgamma(one + other) for one, other in pairs])
+
+
+def _fraction_of_beta(share: Numbers, a: Numbers, b: Numbers) -> Numbers:
+    """The continued fraction of the incomplete beta function, by Lentz's algorithm."""
+
+    def no_zero(number: Numbers) -> Numbers:
+        return np.where(np.abs(number) < TINY, TINY, number)
+
+    upper, lower = np.ones_like(share), 1 / no_zero(1 - (a + b) * share / (a + 1))
+    fraction = lower
+    for m in range(1, STEPS):
+        even = m * (b - m) * share / ((a + 2 * m - 1) * (a + 2 * m))
+        odd = -(a + m) * (a + b + m) * share / ((a + 2 * m) * (a + 2 * m + 1))
+        before = fraction
+        for term in (even, odd):
+            lower, upper = 1 / no_zero(1 + term * lower), no_zero(1 + term / upper)
+            fraction = fraction * lower * upper
+        if not (np.abs(fraction - before) > 1e-15 * fraction).any():
+            break
+    return fraction
+
+
+def inverse(numbers: Numbers) -> Numbers:
+    """1 over numbers; 0 of those that are not above 0, and NaN of NaN."""
+    return np.where(numbers <= 0, 0.0, 1 / np.where(numbers <= 0, 1.0, numbers))
+
+
+def shares_of(parts: Numbers) -> Numbers:
+    """Parts of a whole, along the last axis, as shares; NaN where there is nothing."""
+    whole = parts.sum(axis=-1, keepdims=True)
+    return parts / np.where(whole > 0, whole, np.nan)

@@ -10,6 +10,7 @@ import polars_mlmetrics as mlm
 from polars_mlmetrics.analysis import confusion, worst
 from polars_mlmetrics.analysis.best_threshold import COLUMNS as BEST
 from polars_mlmetrics.analysis.best_threshold import ELSEWHERE
+from polars_mlmetrics.analysis.drift import COLUMNS as DRIFTED
 from polars_mlmetrics.analysis.flips import COLUMNS as FLIPPED
 from polars_mlmetrics.analysis.gap import COLUMNS as GAPS
 from polars_mlmetrics.checks.check import COLUMNS as PROBLEMS
@@ -33,6 +34,7 @@ CALLS: dict[str, tuple[Callable[[Any], Any], pl.Schema]] = {
     "a tidy table": (lambda log: mlm.evaluate(log, F1, by="model", tidy=True, ci=0.9), TIDY),
     "compare": (lambda log: mlm.compare(log, F1, baseline="old"), differences.COLUMNS),
     "gap": (lambda log: mlm.gap(log, F1, over="side"), GAPS),
+    "drift": (lambda log: mlm.drift(log, between="model", baseline="old", by="side"), DRIFTED),
     "flips": (lambda log: mlm.flips(log, LOSS, baseline="old"), FLIPPED),
     "worst": (lambda log: mlm.worst(log, LOSS, k=3, by="model"), worst.COUNTS),
     "best_threshold": (lambda log: mlm.best_threshold(log, F1, by="model"), BEST),
@@ -57,7 +59,7 @@ CALLS: dict[str, tuple[Callable[[Any], Any], pl.Schema]] = {
         for kind in rank_curves.KINDS
     },
 }
-NEEDS_ROWS = {"compare", "flips", "find_slices"}
+NEEDS_ROWS = {"compare", "drift", "flips", "find_slices"}
 """Of no rows they have no baseline and no slices, and say so."""
 
 

@@ -62,6 +62,7 @@ ONE = LOG.clear()
 
 JUDGED: dict[str, tuple[str, Callable[[], object]]] = {
     "compare": ("the table has no rows", lambda: mlm.compare(MODELS, mlm.f1(), baseline="1")),
+    "drift": ("the table has no rows", lambda: mlm.drift(MODELS, between="model", baseline="1")),
     "flips": ("the table has no rows", lambda: mlm.flips(MODELS, mlm.log_loss(), baseline="1")),
     "find_slices": ("no feature has two values", lambda: mlm.find_slices(MODELS, mlm.log_loss(), ["label"])),
 }

@@ -113,6 +113,7 @@ WRONG: dict[str, Callable[[], Any]] = {
     "cube": mlm.cube,
     "curve": lambda: mlm.curve(LOG, "roc"),
     "dedupe": lambda: mlm.dedupe(LOG),
+    "drift": lambda: mlm.drift(LOG, between="day", baseline=1),
     "evaluate": lambda: mlm.evaluate(LOG, mlm.f1()),
     "find_slices": lambda: mlm.find_slices(LOG, mlm.f1(), "country"),
     "finish": lambda: mlm.finish(LOG, mlm.f1()),

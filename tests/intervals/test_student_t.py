@@ -1,11 +1,18 @@
-"""Quantiles and p of Student's t, against scipy: for any degrees of freedom from 1 on, whole or not."""
+"""Quantiles and p of Student's t, and tails of F, against scipy: for any degrees of freedom, whole or not."""
 
 import numpy as np
 import polars as pl
 import pytest
 from scipy import stats
 
-from polars_mlmetrics.intervals.student_t import deciding, degrees_of_freedom, p_value, shared_level, t_at
+from polars_mlmetrics.intervals.student_t import (
+    beyond_f,
+    deciding,
+    degrees_of_freedom,
+    p_value,
+    shared_level,
+    t_at,
+)
 
 DEGREES = [1.0, 1.002, 1.1, 1.5, 1.9, 2, 2.3, 2.8, 3, 3.1, 3.5, 4.3, 7, 12.3, 20.5, 31, 63, 127, 255, 5000]
 
@@ -42,3 +49,19 @@ def test_few_parts_that_decide_leave_few_degrees() -> None:
     assert found["few"].to_list() == pytest.approx([10, 1, 4, None, None, 1])
     assert found["df"].to_list() == [9, 3, 4, 9, 9, None]  # of powers too small to be numbers, all decide
     assert table.select(degrees_of_freedom(pl.col("n"), None)).to_series().to_list() == [9, 9, 4, 9, 9, None]
+
+
+def test_the_tail_of_f() -> None:
+    random = np.random.default_rng(0)
+    value, df, df_below = np.exp(random.uniform([-6, -1, -1], [4, 5, 9], size=(5_000, 3))).T
+    right = stats.f.sf(value, df, df_below)
+    found = beyond_f(value, df, df_below)
+    assert np.abs(found - right).max() < 1e-10
+    is_large = right > 1e-280
+    assert found[is_large] == pytest.approx(right[is_large], rel=1e-8)
+
+
+def test_the_tail_of_f_at_its_ends() -> None:
+    found = beyond_f(np.array([0.0, np.inf, np.nan, 1.0]), np.full(4, 3.5), np.array([50.0, 50.0, 50.0, np.nan]))
+    assert found[:2].tolist() == [1, 0]
+    assert np.isnan(found[2:]).all()

@@ -30,6 +30,7 @@ CALLS: dict[str, Callable[[pl.LazyFrame], pl.LazyFrame]] = {
     "worst": lambda log: mlm.worst(log, mlm.ndcg(), k=3, by="model", slices=SLICES, keep="score"),
     "flips": lambda log: mlm.flips(log, mlm.ndcg(), baseline="old", slices=SLICES),
     "compare": lambda log: mlm.compare(log, mlm.f1(), baseline="old", slices=SLICES),
+    "drift": lambda log: mlm.drift(log, between="model", baseline="old", by="label", slices=["country"]),
     "gap": lambda log: mlm.gap(log, mlm.f1(), over="country", by="model"),
     "confusion of classes": lambda log: mlm.confusion(log, by="model", ci=0.9),
     "confusion of a threshold": lambda log: mlm.confusion(log, by="model", threshold=0.5, ci=0.9, cluster="country"),

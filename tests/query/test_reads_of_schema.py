@@ -23,6 +23,7 @@ CALLS: dict[str, Callable[[pl.LazyFrame], Any]] = {
     "evaluate in passes": lambda log: mlm.evaluate(log, mlm.mse(), slices=["country"], passes=2, progress=False),
     "gap": lambda log: mlm.gap(log, mlm.log_loss(), over="country"),
     "compare": lambda log: mlm.compare(log, mlm.log_loss(), baseline="a", slices=["country"]),
+    "drift": lambda log: mlm.drift(log, between="model", baseline="a", slices=["country"], weight=pl.col("score") * 2),
     "flips": lambda log: mlm.flips(log, mlm.log_loss(), baseline="a"),
     "worst": lambda log: mlm.worst(log, mlm.log_loss(), by="model", slices=["country"], keep="score"),
     "confusion of classes": lambda log: mlm.confusion(log, by="model", score="truth", ci=0.9),

@@ -158,4 +158,8 @@ def test_a_model_that_is_too_sure_of_itself_has_its_exact_area() -> None:
         row = told.of("sure", name)
         assert row["value"] == pytest.approx(value, rel=1e-12)
         assert row["low"] < value < row["high"]
-        assert (row["difference"], row["verdict"], row["why"]) == (pytest.approx(0, abs=1e-12), None, "no interval: nothing varies")
+        assert (row["difference"], row["verdict"], row["why"]) == (
+            pytest.approx(0, abs=1e-12),
+            None,
+            "no interval: nothing varies",
+        )

@@ -10,6 +10,7 @@ from polars_mlmetrics.analysis.best_threshold import best_threshold
 from polars_mlmetrics.analysis.compare import compare
 from polars_mlmetrics.analysis.confusion import confusion
 from polars_mlmetrics.analysis.curves import curve
+from polars_mlmetrics.analysis.decompose import decompose
 from polars_mlmetrics.analysis.drift import drift
 from polars_mlmetrics.analysis.evaluate import evaluate
 from polars_mlmetrics.analysis.find_slices import find_slices
@@ -81,6 +82,7 @@ __all__ = [
     "confusion",
     "cube",
     "curve",
+    "decompose",
     "dedupe",
     "drift",
     "evaluate",

@@ -16,6 +16,7 @@ from polars_mlmetrics.analysis.best_threshold import best_threshold
 from polars_mlmetrics.analysis.compare import compare
 from polars_mlmetrics.analysis.confusion import confusion
 from polars_mlmetrics.analysis.curves import curve
+from polars_mlmetrics.analysis.decompose import decompose
 from polars_mlmetrics.analysis.drift import drift
 from polars_mlmetrics.analysis.evaluate import evaluate
 from polars_mlmetrics.analysis.find_slices import find_slices
@@ -115,6 +116,7 @@ class FrameNamespace:
     compare = _verb(compare)
     confusion = _verb(confusion)
     curve = _verb(curve)
+    decompose = _verb(decompose)
     dedupe = _verb(dedupe)
     drift = _verb(drift)
     evaluate = _verb(evaluate)

@@ -105,13 +105,13 @@ def compare(
     >>> table = mlm.compare(old, mlm.brier_score(), between=month, baseline="May", pairs=False)
     >>> table.select("month", pl.col("difference", "low", "high").round(3), "verdict", "n_pairs")
     shape: (1, 6)
-    ┌───────┬────────────┬───────┬───────┬─────────┬─────────┐
-    │ month ┆ difference ┆ low   ┆ high  ┆ verdict ┆ n_pairs │
-    │ ---   ┆ ---        ┆ ---   ┆ ---   ┆ ---     ┆ ---     │
-    │ str   ┆ f64        ┆ f64   ┆ f64   ┆ str     ┆ i64     │
-    ╞═══════╪════════════╪═══════╪═══════╪═════════╪═════════╡
-    │ June  ┆ 0.001      ┆ -0.01 ┆ 0.011 ┆ unclear ┆ null    │
-    └───────┴────────────┴───────┴───────┴─────────┴─────────┘
+    ┌───────┬────────────┬────────┬───────┬─────────┬─────────┐
+    │ month ┆ difference ┆ low    ┆ high  ┆ verdict ┆ n_pairs │
+    │ ---   ┆ ---        ┆ ---    ┆ ---   ┆ ---     ┆ ---     │
+    │ str   ┆ f64        ┆ f64    ┆ f64   ┆ str     ┆ i64     │
+    ╞═══════╪════════════╪════════╪═══════╪═════════╪═════════╡
+    │ June  ┆ 0.001      ┆ -0.012 ┆ 0.013 ┆ unclear ┆ null    │
+    └───────┴────────────┴────────┴───────┴─────────┴─────────┘
     """
     given = frame, metrics, between, baseline, roles
     comparison = comparison_of(

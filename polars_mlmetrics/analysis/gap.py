@@ -6,6 +6,18 @@ from typing import Unpack
 
 import polars as pl
 
+from polars_mlmetrics.contrasts.in_memory import (
+    BUCKETS,
+    DECIDING,
+    DF,
+    ERROR,
+    HAS,
+    IS_KNOWN,
+    OF_ALL,
+    SIZE,
+    VALUE,
+    replicated,
+)
 from polars_mlmetrics.data.expressions import any_of
 from polars_mlmetrics.data.frames import AnyFrame, Names, as_given_later
 from polars_mlmetrics.data.roles import Roles
@@ -20,15 +32,7 @@ from polars_mlmetrics.formula.tree import WITHOUT_INTERVAL
 from polars_mlmetrics.intervals.interval import few_decide, unless_noise
 from polars_mlmetrics.intervals.intervals import FEW_BUCKETS, SEEMS_FEW, flag_of, flag_without_interval
 from polars_mlmetrics.intervals.kinds import coarseness_of, core_of, is_share, range_of
-from polars_mlmetrics.intervals.student_t import (
-    deciding,
-    degrees_of_freedom,
-    jackknife,
-    shared_level,
-    standard_error,
-    t_at,
-    welch,
-)
+from polars_mlmetrics.intervals.student_t import shared_level, t_at, welch
 from polars_mlmetrics.query.query import Key, Keys, check_names, listed
 from polars_mlmetrics.query.question import Confidence, Question
 from polars_mlmetrics.query.reported_value import several_models
@@ -49,15 +53,7 @@ COLUMNS = ResultColumns.of(
 )
 """The columns of each group."""
 
-VALUE, SIZE, HAS, SLICE, OTHER, TEXT, POOLED, BOUND = (
-    f"{INTERNAL}{name}" for name in ("value", "size", "has_value", "slice", "other", "text", "pooled", "bound")
-)
-OF_ALL, SIZE_OF_ALL, MOVED, ERROR, DECIDING, DF = (
-    f"{INTERNAL}{name}" for name in ("of_all", "size_of_all", "moved", "error", "deciding", "df")
-)
-BUCKETS, SCALE, SQUARES, FOURTHS, IS_KNOWN = (
-    f"{INTERNAL}{name}" for name in ("buckets", "scale", "squares", "fourths", "is_known")
-)
+SLICE, OTHER, TEXT, POOLED, BOUND = (f"{INTERNAL}{name}" for name in ("slice", "other", "text", "pooled", "bound"))
 PAIRS, QUANTILE, FEWEST, FEW, IS_SURE, OWN_ERROR, VARIES = (
     f"{INTERNAL}{name}" for name in ("pairs", "quantile", "fewest", "few", "is_sure", "own_error", "varies")
 )
@@ -234,7 +230,7 @@ class Between:
         """The ends of the interval of each group, from every pair of its slices."""
         keys = [key.column for key in self._query.by]
         cells = cells.join(values.select(*keys, SLICE), on=keys, nulls_equal=True)
-        slices = self._replicated(cells, [SLICE])
+        slices = replicated(cells, [SLICE])
         # A value that nothing moves, as a recall of 1, may stand on a few samples that were hit by chance.
         few = min(self._sure_buckets, self._confidence.buckets)
         is_sure = pl.col(BUCKETS) >= pl.when(pl.col(ERROR) > 0).then(few).otherwise(max(few, SEEMS_FEW + 1))
@@ -244,7 +240,7 @@ class Between:
             is_sure.alias(IS_SURE),
         )
         slices = slices.select(SLICE, pl.col(ERROR).alias(OWN_ERROR), DF, *facts)
-        pairs = self._replicated(self._two_by_two(cells), [*self._by, SLICE, OTHER]).drop(DF)
+        pairs = replicated(self._two_by_two(cells), [*self._by, SLICE, OTHER]).drop(DF)
         pairs = pairs.join(slices, on=SLICE).join(slices.rename({SLICE: OTHER}), on=OTHER, suffix=OTHER)
         return self._over_pairs(self._with_quantiles(pairs).lazy())
 
@@ -260,22 +256,6 @@ class Between:
             pl.col(SIZE) + pl.col(SIZE + OTHER),
             pl.col(HAS) | pl.col(HAS + OTHER),
         )
-
-    def _replicated(self, cells: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
-        """One row a slice, or a pair: its value, and the sums of the jackknife."""
-        is_whole = pl.col(WITHOUT).is_null()
-        of_all = pl.col(VALUE).alias(OF_ALL), pl.col(SIZE).alias(SIZE_OF_ALL)
-        whole = cells.lazy().filter(is_whole).select(*keys, *of_all)
-        left = cells.lazy().filter(~is_whole).join(whole, on=keys, nulls_equal=True)
-        left = left.with_columns(unless_noise(pl.col(VALUE) - pl.col(OF_ALL), pl.col(SIZE_OF_ALL)).alias(MOVED))
-        # Under names that no key of a group can have.
-        sums = jackknife(pl.col(VALUE), pl.col(MOVED), pl.col(SIZE_OF_ALL), pl.col(HAS)).items()
-        columns = [pl.col(OF_ALL).first(), *(total.alias(f"{INTERNAL}{name}") for name, total in sums)]
-        buckets, is_known = pl.col(BUCKETS), pl.col(IS_KNOWN) & (pl.col(BUCKETS) >= 2)
-        error = pl.when(is_known).then(standard_error(buckets, pl.col(SQUARES), pl.col(SCALE)))
-        few = deciding(pl.col(SQUARES), pl.col(FOURTHS))
-        facts = error.alias(ERROR), few.alias(DECIDING), degrees_of_freedom(buckets, few).alias(DF)
-        return fold(left, keys, columns).with_columns(facts).collect()
 
     def _with_quantiles(self, pairs: pl.DataFrame) -> pl.DataFrame:
         """The pairs, with the quantile of each."""

@@ -9,6 +9,9 @@ the same bucket in each replicate, and what both have in common takes no part in
 are left out before they are read. With `pairs=False` it takes all rows, and each side has a standard error of its own
 beside that of the difference: the side of which less is known decides. The differences become rows, with p, verdict and
 flag, in comparison.py and differences.py. `gap` has as many sides as there are slices: it takes their values with all
-replicates first, and differences of every two of these. `find_slices` holds each slice against the rest of its group
-(rest.py): the group without the slice, which is a replicate as that without a bucket is.
+replicates first, and differences of every two of these (in_memory.py has the jackknife of such numbers). `decompose`
+has two sides and their slices: it splits the difference into what the shares of the slices add and what their values
+add (mix.py), or puts the slices of each side together in the shares of the other (reweighted.py). `find_slices` holds
+each slice against the rest of its group (rest.py): the group without the slice, which is a replicate as that without a
+bucket is. `drift` compares shares of scores, by the cells of score_cells.py, in distributions.py.
 """

@@ -20,6 +20,7 @@ class Columns(NamedTuple):
 
     value: str
     weight: str
+    """The weight of a unit; of a group the weight of its units that have a value, where it is their mean."""
     present: str
     unknown: str
     undefined_units: str
@@ -138,7 +139,9 @@ def _sums(reader: FormulaReader, columns: Columns) -> dict[str, pl.Expr]:
 def _settled(reader: FormulaReader, columns: Columns) -> list[pl.Expr]:
     settlement = reader.measure.settlement
     sums = {name: pl.col(column.meta.output_name()) for name, column in _sums(reader, columns).items()}
+    weight = [settlement.weight_of_all(sums).alias(columns.weight)] if "weight" in sums else []
     return [
+        *weight,
         settlement.settled(sums).alias(columns.value),
         settlement.undefined_units(sums).alias(columns.undefined_units),
         sums["defined"].alias(columns.defined_units),

@@ -16,6 +16,7 @@ from polars_mlmetrics.analysis.gap import COLUMNS as GAPS
 from polars_mlmetrics.checks.check import COLUMNS as PROBLEMS
 from polars_mlmetrics.checks.profile import COLUMNS as SIZES
 from polars_mlmetrics.contrasts import differences
+from polars_mlmetrics.contrasts.mix import COLUMNS as PARTS
 from polars_mlmetrics.curves import calibration_curves, rank_curves, threshold_curves
 from polars_mlmetrics.query.results import ENDS, TIDY
 from polars_mlmetrics.slice_search.show import COLUMNS as SLICES
@@ -35,6 +36,7 @@ CALLS: dict[str, tuple[Callable[[Any], Any], pl.Schema]] = {
     "compare": (lambda log: mlm.compare(log, F1, baseline="old"), differences.COLUMNS),
     "gap": (lambda log: mlm.gap(log, F1, over="side"), GAPS),
     "drift": (lambda log: mlm.drift(log, between="model", baseline="old", by="side"), DRIFTED),
+    "decompose": (lambda log: mlm.decompose(log, F1, over="side", between="model", baseline="old"), PARTS),
     "flips": (lambda log: mlm.flips(log, LOSS, baseline="old"), FLIPPED),
     "worst": (lambda log: mlm.worst(log, LOSS, k=3, by="model"), worst.COUNTS),
     "best_threshold": (lambda log: mlm.best_threshold(log, F1, by="model"), BEST),
@@ -59,7 +61,7 @@ CALLS: dict[str, tuple[Callable[[Any], Any], pl.Schema]] = {
         for kind in rank_curves.KINDS
     },
 }
-NEEDS_ROWS = {"compare", "drift", "flips", "find_slices"}
+NEEDS_ROWS = {"compare", "decompose", "drift", "flips", "find_slices"}
 """Of no rows they have no baseline and no slices, and say so."""
 
 

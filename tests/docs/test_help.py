@@ -112,6 +112,7 @@ WRONG: dict[str, Callable[[], Any]] = {
     "confusion": lambda: mlm.confusion(LOG),
     "cube": mlm.cube,
     "curve": lambda: mlm.curve(LOG, "roc"),
+    "decompose": lambda: mlm.decompose(LOG, mlm.f1(), over="country", between="model", baseline="old"),
     "dedupe": lambda: mlm.dedupe(LOG),
     "drift": lambda: mlm.drift(LOG, between="day", baseline=1),
     "evaluate": lambda: mlm.evaluate(LOG, mlm.f1()),

@@ -124,7 +124,7 @@ def test_rows_without_a_sample_do_not_cut_a_cluster() -> None:
         mlm.evaluate(log.with_columns(sample=1), mlm.subset_accuracy(), ci=0.9, cluster="user")
 
 
-@pytest.mark.parametrize("name", ["evaluate", "gap", "compare", "worst", "confusion", "report"])
+@pytest.mark.parametrize("name", ["evaluate", "gap", "compare", "decompose", "worst", "confusion", "report"])
 def test_no_verb_takes_a_cluster_that_cuts_a_sample(name: str) -> None:
     log = pl.DataFrame({"sample": [1, 1, 2, 2], "label": ["a", "b"] * 2, "user": [1, 2, 3, 3], "score": [0.9, 0.2] * 2})
     sides = pl.DataFrame({"model": ["old", "new"] * 2, "country": ["DE", "DE", "FR", "FR"]})
@@ -135,6 +135,7 @@ def test_no_verb_takes_a_cluster_that_cuts_a_sample(name: str) -> None:
         "evaluate": lambda user: mlm.evaluate(log, looks, by=by, ci=0.9, cluster=user),
         "gap": lambda user: mlm.gap(log, looks, over="country", by="model", cluster=user),
         "compare": lambda user: mlm.compare(log, looks, baseline="old", by="country", cluster=user),
+        "decompose": lambda user: mlm.decompose(log, looks, "country", between="model", baseline="old", cluster=user),
         "worst": lambda user: mlm.worst(log, mlm.f1(average="macro", threshold="argmax"), by=by, ci=0.9, cluster=user),
     }
     calls["confusion"] = lambda user: mlm.confusion(one_true, by=by, ci=0.9, cluster=user)

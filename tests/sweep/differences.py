@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import polars_mlmetrics as mlm
 from tests.laws import oracle, references
@@ -17,15 +17,14 @@ from tests.sweep.jackknife import (
     Buckets,
     Interval,
     Replicates,
-    alone,
     core_of,
     kind_of,
     p_value,
     quantile,
-    without,
 )
 from tests.sweep.own import Own
 from tests.sweep.settled import NULL, UNCLEAR, Answer, Row, Word, added, negated, word
+from tests.sweep.sides import Counted, Sides
 from tests.sweep.tables import Key, Part
 
 COLUMNS = (
@@ -33,40 +32,6 @@ COLUMNS = (
     "n_undefined", "n_undefined_baseline", "ci_flag", "mde",
 )  # fmt: skip
 POWER = 0.8
-
-
-@dataclass(frozen=True)
-class Sides:
-    """The rows of a candidate and of the baseline, of the same samples."""
-
-    ours: Part
-    theirs: Part
-
-    def without(self, buckets: list[int], bucket: int) -> "Sides":
-        return Sides(without(self.ours, buckets, bucket), without(self.theirs, buckets, bucket))
-
-    def alone(self, buckets: list[int], bucket: int) -> "Sides":
-        return Sides(alone(self.ours, buckets, bucket), alone(self.theirs, buckets, bucket))
-
-    def of(self, samples: list[Any], kept: set[Any]) -> "Sides":
-        """The rows of some samples."""
-        ours, theirs = (tuple(p for p in side.places if samples[p] in kept) for side in (self.ours, self.theirs))
-        return Sides(Part(self.ours.table, ours), Part(self.theirs.table, theirs))
-
-    @property
-    def turned(self) -> "Sides":
-        return Sides(self.theirs, self.ours)
-
-
-class Counted(NamedTuple):
-    """How many samples are pairs, and how many are on one side alone; None where that is not counted."""
-
-    n_pairs: int | None
-    n_unpaired: int | None
-
-    @property
-    def few_pairs(self) -> bool:
-        return (self.n_pairs or 0) < (self.n_unpaired or 0)
 
 
 @dataclass(frozen=True)

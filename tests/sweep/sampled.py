@@ -5,7 +5,7 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from tests.sweep import chosen, curves, drawn, drifts, gaps, intervals, paired, searched, tables
+from tests.sweep import chosen, curves, decomposed, drawn, drifts, gaps, intervals, paired, searched, tables
 from tests.sweep.asked import Leaf, Node
 from tests.sweep.calls import Call
 from tests.sweep.derived import PLAIN, Plain, inside
@@ -110,9 +110,9 @@ def finish(random: Random, table: Table) -> Call:
 
 DRAWN: dict[str, Callable[[Random, Table], Call]] = {
     "expression": expression, "evaluate": evaluate, "slices": slices, "per": per, "passes": passes, "finish": finish,
-    "ci": intervals.ci, "compare": paired.compare, "gap": gaps.gap, "worst": chosen.worst, "flips": chosen.flips,
-    "best_threshold": chosen.best_threshold, "curve": curves.curve, "confusion": curves.confusion,
-    "find_slices": searched.find_slices, "drift": drifts.drift,
+    "ci": intervals.ci, "compare": paired.compare, "gap": gaps.gap, "decompose": decomposed.decompose,
+    "worst": chosen.worst, "flips": chosen.flips, "best_threshold": chosen.best_threshold, "curve": curves.curve,
+    "confusion": curves.confusion, "drift": drifts.drift, "find_slices": searched.find_slices,
 }  # fmt: skip
 
 
@@ -121,7 +121,7 @@ def table(random: Random, verb: str) -> Table:
     if verb == "find_slices":
         return searched.table(random)
     made = tables.table(random)
-    while verb in ("compare", "drift", "flips") and not paired.can_be_compared(made):
+    while verb in ("compare", "decompose", "drift", "flips") and not paired.can_be_compared(made):
         made = tables.table(random)
     return made
 

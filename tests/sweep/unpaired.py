@@ -9,9 +9,10 @@ from tests.laws import oracle
 from tests.support.degrees import welch
 from tests.sweep import jackknife
 from tests.sweep.asked import Leaf, Made, Node, Setting, read_rows, value_of
-from tests.sweep.differences import COLUMNS, Compare, Counted, Sides, is_own_of_labels, n_labels
+from tests.sweep.differences import COLUMNS, Compare, is_own_of_labels, n_labels
 from tests.sweep.jackknife import Replicates
 from tests.sweep.settled import NULL, Answer, Row, word
+from tests.sweep.sides import Counted, Sides
 from tests.sweep.tables import Key, Part
 
 NOT_COUNTED = Counted(None, None)

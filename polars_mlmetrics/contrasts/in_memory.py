@@ -1,0 +1,42 @@
+"""The jackknife of numbers that lie in memory with all their replicates, such as differences of many slices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from polars_mlmetrics.engine.folds import fold
+from polars_mlmetrics.engine.replicates import WITHOUT
+from polars_mlmetrics.errors import INTERNAL
+from polars_mlmetrics.intervals.interval import unless_noise
+from polars_mlmetrics.intervals.student_t import deciding, degrees_of_freedom, jackknife, standard_error
+
+VALUE, SIZE, HAS = (f"{INTERNAL}{name}" for name in ("value", "size", "has_value"))
+OF_ALL, SIZE_OF_ALL, MOVED, ERROR, DECIDING, DF = (
+    f"{INTERNAL}{name}" for name in ("of_all", "size_of_all", "moved", "error", "deciding", "df")
+)
+BUCKETS, SCALE, SQUARES, FOURTHS, IS_KNOWN = (
+    f"{INTERNAL}{name}" for name in ("buckets", "scale", "squares", "fourths", "is_known")
+)
+
+
+def replicated(cells: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
+    """One row a key: its value, the sums of the jackknife, its standard error and the degrees of freedom of that.
+
+    A cell has the `VALUE` without a bucket (of all, where WITHOUT is null), the `SIZE` of what it is made of, and
+    whether the bucket alone `HAS` one.
+    """
+    is_whole = pl.col(WITHOUT).is_null()
+    of_all = pl.col(VALUE).alias(OF_ALL), pl.col(SIZE).alias(SIZE_OF_ALL)
+    whole = cells.lazy().filter(is_whole).select(*keys, *of_all)
+    left = cells.lazy().filter(~is_whole).join(whole, on=keys, nulls_equal=True)
+    left = left.with_columns(unless_noise(pl.col(VALUE) - pl.col(OF_ALL), pl.col(SIZE_OF_ALL)).alias(MOVED))
+    # Under names that no key of a group can have.
+    sums = jackknife(pl.col(VALUE), pl.col(MOVED), pl.col(SIZE_OF_ALL), pl.col(HAS)).items()
+    columns = [pl.col(OF_ALL).first(), *(total.alias(f"{INTERNAL}{name}") for name, total in sums)]
+    buckets, is_known = pl.col(BUCKETS), pl.col(IS_KNOWN) & (pl.col(BUCKETS) >= 2)
+    error = pl.when(is_known).then(standard_error(buckets, pl.col(SQUARES), pl.col(SCALE)))
+    few = deciding(pl.col(SQUARES), pl.col(FOURTHS))
+    facts = error.alias(ERROR), few.alias(DECIDING), degrees_of_freedom(buckets, few).alias(DF)
+    return fold(left, keys, columns).with_columns(facts).collect()

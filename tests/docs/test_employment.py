@@ -60,11 +60,19 @@ def test_the_example_says_what_its_comments_say(capsys: pytest.CaptureFixture[st
     example()["main"]()
     shown = capsys.readouterr().out.splitlines()
     assert max(map(len, shown)) <= 80
+    page = (ROOT / "docs" / "what_changed.md").read_text().partition("```text\n")[2].partition("```")[0]
+    assert page in "\n".join(shown)
     rows = [[cell.strip() for cell in line.strip("│").split("┆")] for line in shown if "┆" in line]
     for metric, sign in {"f1": 1, "log_loss": -1, "roc_auc": 1}.items():
         years = [sign * float(row[2]) for row in rows if row[0] == metric]
         assert years[-1] >= years[0]
         assert max(years) - min(years) < 0.01
+    changed = {row[0]: row[1:] for row in rows if row[-1] in ("better", "worse", "unclear")}
+    assert changed[""] == ["-0.004", "-0.009", "0.001", "0.149", "unclear"]
+    assert (changed["ages=from 65"][0], changed["ages=from 65"][-1]) == ("0.020", "worse")
+    assert (changed["ages=18 to 64"][0], changed["ages=18 to 64"][-1]) == ("-0.015", "better")
+    assert ["", "1.000", "1.000", "0.002", "-0.006", "-0.004"] in rows
+    assert [row[0] for row in rows if row[-1] == "ok" and row[0].startswith("20")] == ["2016", "2017", "2018"]
     slices = {row[0]: row[1:] for row in rows}
     assert (slices["disabled=yes"][0], slices["disabled=no"][0]) == ("0.313", "0.892")
     assert slices["race=Pacific"] == ["null", "null", "null", "96", "fewer than 200 samples"]

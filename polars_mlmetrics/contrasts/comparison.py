@@ -308,13 +308,6 @@ class OfAllRows(Comparison):
         nothing = pl.lit(None, dtype=pl.Int64)
         return lambda table: table.with_columns(nothing.alias(N_PAIRS), nothing.alias(N_UNPAIRED))
 
-    def _n_clusters(self, plan: PairPlan, metric: Node) -> pl.Expr:
-        cluster = self._confidence.cluster
-        counted = [counts.clusters(cluster) for counts in counts_in(metric)]
-        if not {*cluster} <= plan.schema.keys() or not all(map(plan.can_answer, counted)):
-            return pl.lit(None, dtype=pl.Int64)
-        return pl.min_horizontal(side for count in counted for side in plan.values(count))
-
 
 def has_pairs_alone(question: Question, between: str) -> bool:
     """Whether it is about a state that was made of the pairs of these models."""

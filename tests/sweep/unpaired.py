@@ -130,7 +130,7 @@ class CompareAllRows(Compare):
             "few_decide": any(one.value for one in few),
             "few_positives": any(jackknife.few_positives(core, side, setting) for side in each),
             "biased": kind == "biased",
-            "low_n": min(self._n_clusters_of(core, side) for side in each) < 30,
+            "low_n": min(side.n_units for side in found.sides) < 30,
             "dominant_cluster": max(shares) > 0.2,
         }
         is_open = (
@@ -146,11 +146,3 @@ class CompareAllRows(Compare):
 
     def _n_known(self, side: Part) -> int:
         return len(read_rows(Leaf("n_rows", {}), side, self._given(), "group"))
-
-    def _n_clusters_of(self, core: Node, side: Part) -> int:
-        """How many clusters have a row that counts, to each measure of a metric."""
-        samples = oracle.keys_of(self.table.frame, self.roles.get("sample", "sample"))
-        names = self.cluster or tuple(self.sample)
-        clusters = {samples[p]: tuple(side.table.rows[p][name] for name in names) for p in side.places}
-        found = [{clusters[s] for s in counting if s is not None} for counting in self.counting(core, side)]
-        return min(sum(None not in cluster for cluster in each) for each in found)

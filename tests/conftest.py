@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from polars_mlmetrics.engine import buckets
+from polars_mlmetrics.query import question
 
 # CI draws the same examples every time: a change fails because of what it changed. Elsewhere every run draws new ones.
 # No deadline: the first query of a process pays for start-up, and how long that takes says nothing about the library.
@@ -89,4 +90,4 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 @pytest.fixture
 def buckets_of_states(monkeypatch: pytest.MonkeyPatch) -> None:
     """Logs have the buckets of states, so that intervals of the two are equal."""
-    monkeypatch.setattr(buckets, "OF_LOG", buckets.BUCKETS)
+    monkeypatch.setattr(question, "BUCKETS", buckets.BUCKETS)

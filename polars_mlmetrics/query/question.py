@@ -28,6 +28,9 @@ from polars_mlmetrics.query.written import metrics_of, shown
 Level = float | Literal["bootstrap"]
 """A level of confidence; or "bootstrap", for intervals between values of buckets that are drawn with replacement."""
 
+BUCKETS = buckets.OF_LOG
+"""How many buckets a log has, where its intervals are not made of the fewer that a state has."""
+
 OF_DRAWS = 0.95
 """The level of the intervals of draws."""
 
@@ -177,8 +180,8 @@ def confidence_of(
     if ci is None:
         return None, LogBuckets([])
     sample = checked_roles(roles).table.sample
-    is_fine = buckets.OF_LOG > buckets.BUCKETS and not (verb.has_grid or isinstance(ci, str))
-    count = buckets.OF_LOG if is_fine else buckets.BUCKETS
+    is_fine = BUCKETS > buckets.BUCKETS and not (verb.has_grid or isinstance(ci, str))
+    count = BUCKETS if is_fine else min(BUCKETS, buckets.BUCKETS)
     found = buckets.buckets_of(schema, sample, cluster, count)
     if found is None:
         lacking = next(column for column in sample if column not in schema)

@@ -18,6 +18,7 @@ from polars_mlmetrics.analysis.finish import finish
 from polars_mlmetrics.analysis.flips import flips
 from polars_mlmetrics.analysis.gap import gap
 from polars_mlmetrics.analysis.gate import gate
+from polars_mlmetrics.analysis.rank import rank
 from polars_mlmetrics.analysis.worst import worst
 from polars_mlmetrics.checks.check import check, raise_for
 from polars_mlmetrics.checks.dedupe import dedupe
@@ -103,6 +104,7 @@ __all__ = [
     "plot",
     "profile",
     "raise_for",
+    "rank",
     "ratio",
     "report",
     "rollup",

@@ -24,6 +24,7 @@ from polars_mlmetrics.analysis.finish import finish
 from polars_mlmetrics.analysis.flips import flips
 from polars_mlmetrics.analysis.gap import gap
 from polars_mlmetrics.analysis.gate import gate
+from polars_mlmetrics.analysis.rank import rank
 from polars_mlmetrics.analysis.worst import worst
 from polars_mlmetrics.checks.check import check, raise_for
 from polars_mlmetrics.checks.dedupe import dedupe
@@ -129,6 +130,7 @@ class FrameNamespace:
     plot = _verb(plot)
     profile = _verb(profile)
     raise_for = _verb(raise_for)
+    rank = _verb(rank)
     report = _verb(report)
     state = _verb(state)
     table = _verb(table)

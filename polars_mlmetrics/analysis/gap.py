@@ -12,11 +12,13 @@ from polars_mlmetrics.contrasts.in_memory import (
     DF,
     ERROR,
     HAS,
+    HAS_OTHER,
     IS_KNOWN,
     OF_ALL,
     SIZE,
     VALUE,
     replicated,
+    two_by_two,
 )
 from polars_mlmetrics.data.expressions import any_of
 from polars_mlmetrics.data.frames import AnyFrame, Names, as_given_later
@@ -240,22 +242,10 @@ class Between:
             is_sure.alias(IS_SURE),
         )
         slices = slices.select(SLICE, pl.col(ERROR).alias(OWN_ERROR), DF, *facts)
-        pairs = replicated(self._two_by_two(cells), [*self._by, SLICE, OTHER]).drop(DF)
+        pairs = two_by_two(cells, self._by, SLICE, OTHER).with_columns(pl.col(HAS) | pl.col(HAS_OTHER))
+        pairs = replicated(pairs, [*self._by, SLICE, OTHER]).drop(DF)
         pairs = pairs.join(slices, on=SLICE).join(slices.rename({SLICE: OTHER}), on=OTHER, suffix=OTHER)
         return self._over_pairs(self._with_quantiles(pairs).lazy())
-
-    def _two_by_two(self, cells: pl.DataFrame) -> pl.DataFrame:
-        """The differences of all pairs of slices of a group, of all buckets and without each."""
-        on = [*self._by, WITHOUT]
-        both = cells.join(cells, on=on, nulls_equal=True, suffix=OTHER).filter(pl.col(SLICE) < pl.col(SLICE + OTHER))
-        return both.select(
-            *on,
-            SLICE,
-            pl.col(SLICE + OTHER).alias(OTHER),
-            pl.col(VALUE) - pl.col(VALUE + OTHER),
-            pl.col(SIZE) + pl.col(SIZE + OTHER),
-            pl.col(HAS) | pl.col(HAS + OTHER),
-        )
 
     def _with_quantiles(self, pairs: pl.DataFrame) -> pl.DataFrame:
         """The pairs, with the quantile of each."""

@@ -20,6 +20,9 @@ BUCKETS, SCALE, SQUARES, FOURTHS, IS_KNOWN = (
     f"{INTERNAL}{name}" for name in ("buckets", "scale", "squares", "fourths", "is_known")
 )
 
+_OTHER = f"{INTERNAL}other"
+HAS_OTHER = HAS + _OTHER
+
 
 def replicated(cells: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
     """One row a key: its value, the sums of the jackknife, its standard error and the degrees of freedom of that.
@@ -40,3 +43,22 @@ def replicated(cells: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
     few = deciding(pl.col(SQUARES), pl.col(FOURTHS))
     facts = error.alias(ERROR), few.alias(DECIDING), degrees_of_freedom(buckets, few).alias(DF)
     return fold(left, keys, columns).with_columns(facts).collect()
+
+
+def two_by_two(cells: pl.DataFrame, by: Sequence[str], member: str, other: str) -> pl.DataFrame:
+    """The differences of all pairs of members of a group, of all buckets and without each.
+
+    Members are numbers, and the first of a pair is the lower. Whether a bucket alone has a value of each is there
+    under `HAS` and `HAS_OTHER`.
+    """
+    on = [*by, WITHOUT]
+    both = cells.join(cells, on=on, nulls_equal=True, suffix=_OTHER).filter(pl.col(member) < pl.col(member + _OTHER))
+    return both.select(
+        *on,
+        member,
+        pl.col(member + _OTHER).alias(other),
+        pl.col(VALUE) - pl.col(VALUE + _OTHER),
+        pl.col(SIZE) + pl.col(SIZE + _OTHER),
+        HAS,
+        HAS_OTHER,
+    )

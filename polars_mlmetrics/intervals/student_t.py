@@ -164,6 +164,13 @@ def benjamini_hochberg(family: Sequence[str | pl.Expr]) -> pl.Expr:
     return scaled.cum_min().over(family, order_by="p", descending=True).clip(upper_bound=1.0)
 
 
+def holm(family: Sequence[str]) -> pl.Expr:
+    """The column p, adjusted for how many there are in each family (also of those that are null), by Holm's method."""
+    p = pl.col("p")
+    scaled = p * (pl.len().over(family) - p.rank("min").over(family) + 1)
+    return scaled.cum_max().over(family, order_by="p").clip(upper_bound=1.0)
+
+
 def units_behind(share: pl.Expr, error: pl.Expr) -> pl.Expr:
     """How many independent units a share between 0 and 1 of this standard error is made of."""
     return share * (1 - share) / error**2

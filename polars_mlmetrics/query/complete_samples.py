@@ -10,6 +10,7 @@ from polars_mlmetrics.data.door import check_key_columns
 from polars_mlmetrics.data.expressions import any_of, check_no_pattern
 from polars_mlmetrics.engine.folds import fold, matched
 from polars_mlmetrics.errors import INTERNAL, ParameterError, unknown
+from polars_mlmetrics.formula.measure import Measure
 from polars_mlmetrics.formula.over_targets import samples_of_all
 from polars_mlmetrics.query.query import Query
 
@@ -29,14 +30,21 @@ def rows_of_pairs(query: Query, between: str) -> pl.LazyFrame:
     check_key_columns(sample, query.schema, what="sample column")
     rows = query.with_keys(query.frame).filter(pl.col(column).is_not_null() for column in sample)
     groups = [key.column for key in query.by if key.column != model]
+    kept, _ = complete_rows(rows, groups, model, sample, samples_of_all(query.metrics))
+    return kept.drop(column.meta.output_name() for column in query.added)
+
+
+def complete_rows(
+    rows: pl.LazyFrame, groups: Sequence[str], model: str, sample: Sequence[str], counts: Sequence[Measure]
+) -> tuple[pl.LazyFrame, pl.LazyFrame]:
+    """The rows of the samples that count for all models of their group or for none, and the other samples."""
     keys = list(dict.fromkeys([*groups, *sample]))
-    ways = [count.door().included(count.grain) for count in samples_of_all(query.metrics)]
+    ways = [count.door().included(count.grain) for count in counts]
     counting = rows.filter(any_of(ways))
     here, of_all = (_models(counting, columns, model, ways, name) for columns, name in ((keys, _HERE), (groups, _ALL)))
     is_odd = [pl.col(f"{_HERE}_{way}").is_between(1, pl.col(f"{_ALL}_{way}") - 1) for way in range(len(ways))]
     odd = matched(here, of_all, groups).filter(any_of(is_odd)).select(keys)
-    kept = rows.join(odd, on=keys, how="anti", nulls_equal=True)
-    return kept.drop(column.meta.output_name() for column in query.added)
+    return rows.join(odd, on=keys, how="anti", nulls_equal=True), odd
 
 
 def _models(

@@ -17,6 +17,7 @@ from polars_mlmetrics.checks.check import COLUMNS as PROBLEMS
 from polars_mlmetrics.checks.profile import COLUMNS as SIZES
 from polars_mlmetrics.contrasts import differences
 from polars_mlmetrics.contrasts.mix import COLUMNS as PARTS
+from polars_mlmetrics.contrasts.ranks import COLUMNS as RANKS
 from polars_mlmetrics.curves import calibration_curves, rank_curves, threshold_curves
 from polars_mlmetrics.query.results import ENDS, TIDY
 from polars_mlmetrics.slice_search.show import COLUMNS as SLICES
@@ -34,6 +35,7 @@ F1, LOSS = mlm.f1(), mlm.log_loss()
 CALLS: dict[str, tuple[Callable[[Any], Any], pl.Schema]] = {
     "a tidy table": (lambda log: mlm.evaluate(log, F1, by="model", tidy=True, ci=0.9), TIDY),
     "compare": (lambda log: mlm.compare(log, F1, baseline="old"), differences.COLUMNS),
+    "rank": (lambda log: mlm.rank(log, F1), RANKS),
     "gap": (lambda log: mlm.gap(log, F1, over="side"), GAPS),
     "drift": (lambda log: mlm.drift(log, between="model", baseline="old", by="side"), DRIFTED),
     "decompose": (lambda log: mlm.decompose(log, F1, over="side", between="model", baseline="old"), PARTS),

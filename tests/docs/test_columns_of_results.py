@@ -9,7 +9,7 @@ import polars_mlmetrics as mlm
 from polars_mlmetrics.analysis import gap
 from polars_mlmetrics.analysis.best_threshold import COLUMNS, ELSEWHERE
 from polars_mlmetrics.analysis.drift import COLUMNS as DRIFTED
-from polars_mlmetrics.contrasts import differences, mix
+from polars_mlmetrics.contrasts import differences, mix, ranks
 from polars_mlmetrics.curves import calibration_curves, rank_curves, threshold_curves
 from polars_mlmetrics.query.results import ENDS, TIDY
 from polars_mlmetrics.slice_search import show
@@ -51,10 +51,11 @@ def test_the_table_of_best_thresholds() -> None:
         (mlm.gap, gap.COLUMNS),
         (mlm.drift, DRIFTED),
         (mlm.decompose, mix.COLUMNS),
+        (mlm.rank, ranks.COLUMNS),
         (mlm.find_slices, show.COLUMNS),
         (mlm.best_threshold, {**COLUMNS, **ELSEWHERE}),
     ],
-    ids=["compare", "gap", "drift", "decompose", "find_slices", "best_threshold"],
+    ids=["compare", "gap", "drift", "decompose", "rank", "find_slices", "best_threshold"],
 )
 def test_a_docstring_names_every_column(verb: object, columns: dict[str, object]) -> None:
     returns = str(verb.__doc__).partition("Returns\n")[2].partition("Examples\n")[0]

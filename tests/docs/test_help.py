@@ -133,6 +133,7 @@ WRONG: dict[str, Callable[[], Any]] = {
     "plot": lambda: mlm.plot("not a frame"),
     "profile": lambda: mlm.profile(LOG, by="model"),
     "raise_for": lambda: mlm.raise_for(LOG),
+    "rank": lambda: mlm.rank(LOG, mlm.f1()),
     "report": lambda: mlm.report(LOG, mlm.f1(), baseline="old"),
     "rollup": mlm.rollup,
     "scan": lambda: mlm.scan("not there"),

@@ -32,6 +32,7 @@ CALLS: dict[str, Callable[[pl.LazyFrame], pl.LazyFrame]] = {
     "compare": lambda log: mlm.compare(log, mlm.f1(), baseline="old", slices=SLICES),
     "drift": lambda log: mlm.drift(log, between="model", baseline="old", by="label", slices=["country"]),
     "gap": lambda log: mlm.gap(log, mlm.f1(), over="country", by="model"),
+    "rank": lambda log: mlm.rank(log, mlm.f1(), slices=SLICES),
     "decompose": lambda log: mlm.decompose(log, mlm.f1(), over="country", between="model", baseline="old"),
     "confusion of classes": lambda log: mlm.confusion(log, by="model", ci=0.9),
     "confusion of a threshold": lambda log: mlm.confusion(log, by="model", threshold=0.5, ci=0.9, cluster="country"),
@@ -49,6 +50,7 @@ CALLS_OF_STATES: dict[str, Callable[[pl.LazyFrame], pl.LazyFrame]] = {
     "finish": lambda state: mlm.finish(state, mlm.f1(), by="model", slices=["country"], ci=0.9),
     "compare states": lambda state: mlm.compare(state, mlm.f1(), baseline="old", by="country"),
     "gap of a state": lambda state: mlm.gap(state, mlm.f1(), over="country"),
+    "rank of a state": lambda state: mlm.rank(state, mlm.f1(), slices=["country"]),
     "decompose a state": lambda state: mlm.decompose(
         state, mlm.roc_auc(bins=16), over="country", between="model", baseline="old"
     ),

@@ -22,6 +22,7 @@ CALLS: dict[str, Callable[[pl.LazyFrame], Any]] = {
     "evaluate per sample": lambda log: mlm.evaluate(log, mlm.mse(), per="sample", slices=["country"]),
     "evaluate in passes": lambda log: mlm.evaluate(log, mlm.mse(), slices=["country"], passes=2, progress=False),
     "gap": lambda log: mlm.gap(log, mlm.log_loss(), over="country"),
+    "rank": lambda log: mlm.rank(log, mlm.log_loss(), slices=["country"]),
     "decompose": lambda log: mlm.decompose(log, mlm.log_loss(), over="country", between="model", baseline="a"),
     "compare": lambda log: mlm.compare(log, mlm.log_loss(), baseline="a", slices=["country"]),
     "drift": lambda log: mlm.drift(log, between="model", baseline="a", slices=["country"], weight=pl.col("score") * 2),
@@ -41,6 +42,7 @@ CALLS: dict[str, Callable[[pl.LazyFrame], Any]] = {
 CALLS_OF_STATES: dict[str, Callable[[pl.LazyFrame], Any]] = {
     "finish": lambda state: mlm.finish(state, mlm.f1(), by="model", slices=["country"], ci=0.9),
     "gap of a state": lambda state: mlm.gap(state, mlm.f1(), over="country"),
+    "rank of a state": lambda state: mlm.rank(state, mlm.f1()),
     "decompose of a state": lambda state: mlm.decompose(state, mlm.f1(), over="country", between="model", baseline="a"),
     "compare of a state": lambda state: mlm.compare(state, mlm.f1(), baseline="a"),
     "curve of a state": lambda state: mlm.curve(state, "roc", by="model"),

@@ -46,6 +46,7 @@ VERBS: dict[str, Callable[[pl.LazyFrame], Any]] = {
     "curve": lambda state: mlm.curve(state, "roc", by="model"),
     "slices": lambda state: mlm.find_slices(state, mlm.f1(), ["model", "next"]),
     "gap": lambda state: mlm.gap(state, mlm.f1(), over="model"),
+    "rank": lambda state: mlm.rank(state, mlm.f1()),
     "decompose": lambda state: mlm.decompose(state, mlm.f1(), over="next", between="model", baseline="x"),
     "threshold": lambda state: mlm.best_threshold(state, mlm.f1()),
     "write": lambda state: mlm.write_state(state, "again.parquet", overwrite=True),

@@ -131,8 +131,10 @@ METRICS = _metrics(METRIC_HELP)
 BY = _several("--by", "COLUMN", "groups: each combination of these columns")
 SLICES = _several("--slices", "COLUMNS", "slices of each group: country, or country,device for both at once")
 CI = _option("--ci", "LEVEL", "intervals of this level (0.95)", nargs="?", const=0.95, type=float)
+ANYTIME = _number("--anytime", "with --ci: right at every look at all rows so far; tightest with so many rows")
 TABLE = (
     CI,
+    ANYTIME,
     _number("--min-samples", "no value for slices with fewer samples"),
     _flag("--tidy", "a row for each value, with counts, and why there is none"),
 )
@@ -196,7 +198,7 @@ def _evaluate(command: Parser) -> None:
 
 
 def _compare(command: Parser) -> None:
-    _add(command, *LOG, METRICS, BASELINE, BETWEEN, BY, SLICES, CI)
+    _add(command, *LOG, METRICS, BASELINE, BETWEEN, BY, SLICES, CI, ANYTIME)
     _add(command, _option("--margin", "NUMBER", "the smallest difference that matters", type=float))
     _add(command, _flag("--unpaired", "compare all rows of both, not only samples that both have: two months"))
     _add(command, CLUSTER, *ROLES, *OUTPUT)
@@ -245,7 +247,8 @@ def _gate(command: Parser) -> None:
     _add(command, _choice("--on-undefined", ("fail", "pass", "skip"), "what a metric without a value is (fail)"))
     doubted = "what a rule on a doubted verdict or interval is (insufficient); ignore tries it"
     _add(command, _choice("--on-flag", ("insufficient", "fail", "skip", "ignore"), doubted))
-    _add(command, FAIL_ON, METRICS, BY, SLICES, CI, _number("--min-samples", "fewer samples than this cannot fail"))
+    _add(command, FAIL_ON, METRICS, BY, SLICES, CI, ANYTIME)
+    _add(command, _number("--min-samples", "fewer samples than this cannot fail"))
     _add(command, CLUSTER, *ROLES, *PASSES, *OUTPUT)
 
 

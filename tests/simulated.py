@@ -16,9 +16,11 @@ from tests.support.simulated import (
     RARE,
     Sizes,
     TwoClasses,
+    at_looks,
     compared,
     covered,
     covered_of_calibrated,
+    ever_wrong,
     giant,
     heavy,
     heavy_errors,
@@ -76,6 +78,11 @@ FEW: dict[str, tuple[TwoClasses, list[mlm.Metric]]] = {
 OF_HEAVY_ERRORS = {mlm.mae(): 2 * sqrt(3) / pi, mlm.mse(): 3.0}
 """Their true values."""
 NIGHTS = 30
+LOOKED_AT = {
+    "100 rows more each": (TwoClasses(100, 0.3), [mlm.accuracy(), mlm.f1(), mlm.log_loss(), mlm.roc_auc(bins=20)]),
+    "100 rows more each, of a good model": (TwoClasses(100, 0.5, 4.0), [mlm.accuracy(), mlm.f1(), mlm.log_loss()]),
+    "20 users more each": (TwoClasses(20, 0.3, sizes=one_to_nine), [mlm.accuracy(), mlm.f1(), mlm.log_loss()]),
+}
 
 
 def print_row(cells: Sequence[Any]) -> None:
@@ -166,6 +173,20 @@ def print_nights() -> None:
                 print_row([f"{metric}, {kind}", f"{ci:.4f}", *shares])
 
 
+def print_looks() -> None:
+    """In how many runs an interval of any look at all rows so far is wrong: of one look, and of `anytime=`."""
+    looks = (30, 100)
+    names = [f"{way}, {n} looks" for way in ("one look", "anytime=") for n in looks]
+    print_header("all rows so far", *names)
+    for kind, (logs, metrics) in LOOKED_AT.items():
+        asked = {"one look": {}, "anytime=": {"anytime": 100 * looks[0]}}
+        table = at_looks(logs, metrics, 400, looks[1], asked)
+        found = [ever_wrong(table, n) for n in looks]
+        for metric in metrics:
+            name = metric.output_name
+            print_row([f"{name}, {kind}", *(each[way, name] for way in asked for each in found)])
+
+
 def print_curves() -> None:
     """How many intervals of the points of a curve hold the true value, and in how many curves all of them do."""
     print_header("curves", "each point", "all points")
@@ -195,5 +216,6 @@ if __name__ == "__main__":
     print_how_often()
     print_where_few_decide()
     print_nights()
+    print_looks()
     print_curves()
     print_two_sides()

@@ -35,6 +35,7 @@ def compare(
     adjust: Adjust = "bh",
     pairs: bool = True,
     cluster: Names = None,
+    anytime: int | None = None,
     **roles: Unpack[Roles],
 ) -> AnyFrame:
     """Compare models with a baseline: the differences of metrics, with intervals, on the samples that both have.
@@ -70,6 +71,9 @@ def compare(
         side lacks: two months, or two countries. A bucket of clusters then leaves both sides at once, so that clusters
         on both sides are known to be; the degrees of freedom are at most those of Welch and Satterthwaite; and the flag
         is that of the side of which less is known. Where one side does not vary there is no interval ("degenerate").
+    anytime
+        As in `evaluate`: whether you may look as often as you like, at all pairs so far. `p`, `p_adjusted` and the
+        verdict are then right at every look too, and there is no `mde`.
 
     Returns
     -------
@@ -115,7 +119,15 @@ def compare(
     """
     given = frame, metrics, between, baseline, roles
     comparison = comparison_of(
-        *given, by=by, slices=slices, ci=ci, margin=margin, adjust=adjust, pairs=pairs, cluster=cluster
+        *given,
+        by=by,
+        slices=slices,
+        ci=ci,
+        margin=margin,
+        adjust=adjust,
+        pairs=pairs,
+        cluster=cluster,
+        anytime=anytime,
     )
     return as_given_later(frame, comparison.paired_table if pairs else comparison.table, comparison.empty)
 
@@ -134,6 +146,7 @@ def comparison_of(
     adjust: Adjust = "bh",
     pairs: bool = True,
     cluster: Names = None,
+    anytime: int | None = None,
 ) -> Comparison:
     """Read a comparison of models in a log or in a state."""
     checked_roles(roles)
@@ -151,6 +164,7 @@ def comparison_of(
         check_between(between, schema)
     keys = [*groups, between]
     question = Question.read(COMPARE, frame, metrics, keys, slices, ci=ci, cluster=cluster, roles=roles, schema=schema)
+    question = question.at_every_look(anytime)
     if not pairs:
         return OfAllRows(question, baseline, margin, adjust)
     return (OfState if question.is_of_state else OfLog)(question, baseline, margin, adjust)

@@ -29,8 +29,8 @@ from polars_mlmetrics.errors import (
 from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.shared import NOT_RETURNED, Threshold
-from polars_mlmetrics.intervals.interval import Limits
 from polars_mlmetrics.intervals.intervals import Intervals
+from polars_mlmetrics.intervals.limits import Limits
 from polars_mlmetrics.metrics import decisions
 from polars_mlmetrics.query.query import KeyColumn, KeyReader, Keys, check_names, columns_of
 from polars_mlmetrics.query.question import Confidence, Level, Question, check_whole, confidence_of

@@ -34,8 +34,8 @@ from polars_mlmetrics.engine.folds import BUCKET, fold, matched
 from polars_mlmetrics.errors import at_callers_line
 from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.formula.parameters import Above, check_parameter
-from polars_mlmetrics.intervals.interval import few_decide
-from polars_mlmetrics.intervals.intervals import DOMINANT, FEW_BUCKETS, MANY_BUCKETS, SEEMS_FEW, flag_of
+from polars_mlmetrics.intervals.interval import FEW_BUCKETS, few_decide
+from polars_mlmetrics.intervals.intervals import DOMINANT, MANY_BUCKETS, SEEMS_FEW, flag_of
 from polars_mlmetrics.intervals.student_t import benjamini_hochberg
 from polars_mlmetrics.query.query import Key, Keys, Query, listed
 from polars_mlmetrics.query.results import ResultColumns, stacked

@@ -42,6 +42,7 @@ def evaluate(
     signature: bool = False,
     ci: Level | None = None,
     cluster: Names = None,
+    anytime: int | None = None,
     passes: int | Literal["auto", "files"] | None = None,
     memory: int | str | None = None,
     progress: bool = True,
@@ -79,6 +80,14 @@ def evaluate(
         intervals are a little too narrow.
     cluster
         The columns that say which samples depend on one another, such as the user. None is the sample.
+    anytime
+        Whether you may look as often as you like, at all rows so far, as every night, and stop when it is clear: a
+        number of rows, such as 20_000. In 95 of 100 series of looks the intervals of `ci=0.95` then hold the true value
+        at every look (Waudby-Smith et al., "Time-uniform central limit theory and asymptotic confidence sequences",
+        2024). They are tightest where as many rows count as you say, and right whatever you say; about 1.6 times as
+        wide as those of one look. There are none, and the flag is "too_early", before there are 30 clusters, 30 rows of
+        each class (of an average over labels, 30 true rows of each), and about 10 buckets that decide the standard
+        error: as many clusters with an error of a good model.
     passes
         Split the log into parts that hold whole samples, and read one after the other: as many parts as are asked for,
         or as many as the memory wants ("auto"), or the files of a scan one by one ("files", where no sample is in two
@@ -106,6 +115,7 @@ def evaluate(
     └───────┴──────────┴──────────┘
     """
     question = Question.read(EVALUATE, frame, metrics, by, slices, ci=ci, cluster=cluster, roles=roles)
+    question = question.at_every_look(anytime)
     check_reached(question.query.plain, question.query.bound)
     split = passes_of(question.query, passes, memory, progress=progress)
 

@@ -29,6 +29,7 @@ def finish(
     tidy: bool = False,
     signature: bool = False,
     ci: Level | None = None,
+    anytime: int | None = None,
 ) -> AnyFrame:
     """Work out metrics from a state: what `evaluate` gives of the rows that it was made of.
 
@@ -45,7 +46,7 @@ def finish(
         merges several values of a column, if a sample has rows in more than one of them.
     per
         "label" stops before averaging.
-    min_samples, tidy, signature, ci
+    min_samples, tidy, signature, ci, anytime
         As in `evaluate`. Intervals are made from the buckets of the state; a cluster is what it was made with. A state
         does not count the samples of a label, so `min_samples` is refused beside `per`.
 
@@ -71,5 +72,5 @@ def finish(
     check_parameter("finish", "per", per, Literal["label"] | None)
     if per is not None and min_samples is not None:
         raise StateError("a state does not count the samples of a label: use min_samples= without per=, or `evaluate`.")
-    question = Question.read(FINISH, frame, metrics, by, slices, ci=ci, roles={})
+    question = Question.read(FINISH, frame, metrics, by, slices, ci=ci, roles={}).at_every_look(anytime)
     return answer_as_given(frame, values_of(question, per, min_samples, tidy=tidy, signature=signature))

@@ -31,8 +31,8 @@ from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.formula.measure import Node
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.tree import WITHOUT_INTERVAL
-from polars_mlmetrics.intervals.interval import few_decide, unless_noise
-from polars_mlmetrics.intervals.intervals import FEW_BUCKETS, SEEMS_FEW, flag_of, flag_without_interval
+from polars_mlmetrics.intervals.interval import FEW_BUCKETS, few_decide, unless_noise
+from polars_mlmetrics.intervals.intervals import SEEMS_FEW, flag_of, flag_without_interval
 from polars_mlmetrics.intervals.kinds import coarseness_of, core_of, is_share, range_of
 from polars_mlmetrics.intervals.student_t import shared_level, t_at, welch
 from polars_mlmetrics.query.query import Key, Keys, check_names, listed

@@ -44,14 +44,15 @@ def _check(settings: Settings) -> CallNode:
 
 def _evaluate(settings: Settings) -> CallNode:
     named = settings.given("by") | settings.slices()
-    named |= settings.given("per", "min_samples", "tidy", "ci", "cluster") | settings.passes() | settings.roles()
+    named |= settings.given("per", "min_samples", "tidy", "ci", "anytime", "cluster")
+    named |= settings.passes() | settings.roles()
     return Call(NamedValue("mlm.evaluate", evaluate), [log_of(settings), *_metrics(settings)], named).method("collect")
 
 
 def _compare(settings: Settings) -> CallNode:
     log, own = log_or_state(settings)
     log, named = against(log, settings, "compare")
-    named |= settings.given("ci", "margin") | ({"pairs": False} if settings.get("unpaired") else {})
+    named |= settings.given("ci", "anytime", "margin") | ({"pairs": False} if settings.get("unpaired") else {})
     named |= own.given("cluster") | own.roles()
     return Call(NamedValue("mlm.compare", compare), [log, *_metrics(settings)], named).method("collect")
 
@@ -109,7 +110,7 @@ def _update(settings: Settings) -> CallNode:
 
 def _finish(settings: Settings) -> CallNode:
     states = where(states_of(settings), settings.get("where") or [])
-    named = settings.given("by") | settings.slices() | settings.given("per", "min_samples", "tidy", "ci")
+    named = settings.given("by") | settings.slices() | settings.given("per", "min_samples", "tidy", "ci", "anytime")
     metrics = metrics_of(settings.get("metrics") or [])
     return Call(NamedValue("mlm.finish", finish), [states, *metrics], named).method("collect")
 

@@ -98,7 +98,7 @@ def _of_log_or_state(settings: Settings) -> CallNode:
     metrics = _metrics(settings)
     if settings.get("min_samples") is not None and "n_samples" not in [each.run().output_name for each in metrics]:
         metrics.insert(0, Call(NamedValue("mlm.n_samples", n_samples)))
-    named = settings.given("by") | settings.slices() | settings.given("ci")
+    named = settings.given("by") | settings.slices() | settings.given("ci", "anytime")
     log, own = log_or_state(settings)
     if own is settings:
         named |= settings.given("cluster") | settings.passes() | settings.roles()
@@ -120,7 +120,7 @@ def _differences(settings: Settings, rules: Sequence[Written]) -> CallNode:
             raise ParameterError(f"[[gate]]: {unknown('metric', asked, names, of='one of -m')}")
     log, own = log_or_state(settings)
     log, named = against(log, settings, "gate")
-    named |= settings.given("ci") | own.given("cluster") | own.roles()
+    named |= settings.given("ci", "anytime") | own.given("cluster") | own.roles()
     return Call(NamedValue("mlm.compare", compare), [log, *metrics], named)
 
 

@@ -59,6 +59,7 @@ ALIKE = "rename and cast of [prepare], in the TOML file of -c, make files alike.
 
 OPTIONS = {
     **{name: f"--{name}" for name in ("sample", "label", "score", "truth", "weight", "by", "slices", "ci", "cluster")},
+    "anytime": "--anytime",
     "between": "--between",
     "format": "--log-format",
     "baseline": "--against FILE, or write a [[gate]] with side = 'difference',",
@@ -292,7 +293,7 @@ def _reason(call: CallNode, table: pl.DataFrame, settings: Settings) -> str:
         return "" if settings.get("per") else "--tidy says why a value is null or NaN"
     # Only a tidy table has reasons: the log is read once more, and without intervals, which take longest.
     verb = _innermost(call)
-    named = {name: value for name, value in verb.named.items() if name not in ("ci", "cluster")}
+    named = {name: value for name, value in verb.named.items() if name not in ("ci", "anytime", "cluster")}
     return first_reason(replace(verb, named={**named, "tidy": True}).method("collect").run())
 
 

@@ -16,8 +16,8 @@ from polars_mlmetrics.data.roles import ROLE_NAMES
 from polars_mlmetrics.errors import REDACT, FileError, ParameterError, unknown
 
 KEYS = (
-    "metrics", "by", "slices", "baseline", "between", "ci", "margin", "min_samples", "tidy", "per", "cluster",
-    "ignore", "buckets", "passes", "memory", "digits",
+    "metrics", "by", "slices", "baseline", "between", "ci", "anytime", "margin", "min_samples", "tidy", "per",
+    "cluster", "ignore", "buckets", "passes", "memory", "digits",
     "features", "depth", "k", "worse", "top", "points", "roles", "prepare", "gate", "storage_options",
     "privacy",
 )  # fmt: skip

@@ -10,12 +10,12 @@ import polars as pl
 from polars_mlmetrics.contrasts.pairing import N_PAIRS, N_UNPAIRED
 from polars_mlmetrics.contrasts.sides import PairPlan, named_of_baseline
 from polars_mlmetrics.data.expressions import any_of
-from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.formula.measure import Measure, Node, Planned
-from polars_mlmetrics.intervals.interval import Limits, Replicated, unless_noise
+from polars_mlmetrics.intervals.interval import Replicated, unless_noise
 from polars_mlmetrics.intervals.intervals import Intervals
 from polars_mlmetrics.intervals.kinds import core_of, planned_in, range_of
-from polars_mlmetrics.intervals.student_t import p_value, t_at, welch
+from polars_mlmetrics.intervals.limits import Limits
+from polars_mlmetrics.intervals.student_t import t_at, welch
 from polars_mlmetrics.query.question import Confidence
 from polars_mlmetrics.query.results import ResultColumns
 
@@ -86,14 +86,11 @@ class Differences(Intervals):
         }
         if replicated is not None:
             se = replicated.column("se")
-            t = ratio(replicated.column("value_of_all"), se)
-            df = replicated.column("df")
-            found = {
-                "low": replicated.column("low"),
-                "high": replicated.column("high"),
-                "p": p_value(t, df),
-                "mde": pl.when(se > 0).then(se * (replicated.column("t") + t_at(df, 2 * POWER - 1))),
-            }
+            found = {"low": replicated.column("low"), "high": replicated.column("high"), "p": replicated.p}
+            # Looks to come would find it too.
+            if self._confidence.anytime is None:
+                needed = replicated.column("t") + t_at(replicated.column("df"), 2 * POWER - 1)
+                found["mde"] = pl.when(se > 0).then(se * needed)
             columns |= {name: pl.when(is_known).then(column) for name, column in found.items()}
             # Bins that may make all of the difference leave nothing to judge, whatever the flag says first.
             columns["verdict"] = pl.when(~self.is_coarse(core, replicated)).then(pl.lit(UNCLEAR))

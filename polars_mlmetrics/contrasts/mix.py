@@ -32,14 +32,8 @@ from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.formula.measure import Measure, Node
 from polars_mlmetrics.formula.ratio_of_sums import denominator_of
 from polars_mlmetrics.formula.tree import WITHOUT_INTERVAL, Derived, Named
-from polars_mlmetrics.intervals.interval import few_decide, unless_noise
-from polars_mlmetrics.intervals.intervals import (
-    FEW_BUCKETS,
-    FEW_CLUSTERS,
-    Intervals,
-    flag_of,
-    flag_without_interval,
-)
+from polars_mlmetrics.intervals.interval import FEW_BUCKETS, FEW_CLUSTERS, few_decide, unless_noise
+from polars_mlmetrics.intervals.intervals import Intervals, flag_of, flag_without_interval
 from polars_mlmetrics.intervals.kinds import core_of
 from polars_mlmetrics.intervals.student_t import t_at, units_in
 from polars_mlmetrics.query.query import check_names

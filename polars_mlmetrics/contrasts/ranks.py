@@ -32,14 +32,8 @@ from polars_mlmetrics.errors import INTERNAL, MetricError, TableError
 from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.formula.over_targets import samples_of_all
 from polars_mlmetrics.formula.tree import WITHOUT_INTERVAL
-from polars_mlmetrics.intervals.interval import few_decide
-from polars_mlmetrics.intervals.intervals import (
-    FEW_BUCKETS,
-    FEW_CLUSTERS,
-    Intervals,
-    flag_of,
-    flag_without_interval,
-)
+from polars_mlmetrics.intervals.interval import FEW_BUCKETS, FEW_CLUSTERS, few_decide
+from polars_mlmetrics.intervals.intervals import Intervals, flag_of, flag_without_interval
 from polars_mlmetrics.intervals.kinds import buckets_for, coarseness_of, core_of
 from polars_mlmetrics.intervals.student_t import holm, p_value, t_at, units_in
 from polars_mlmetrics.query.complete_samples import complete_rows

@@ -22,6 +22,8 @@ few clusters that are named each has a bucket.
    by the rows of a class that are not in the bucket, not by all, they are as large as those of replicates, however
    unequal clusters are.
    `ci="bootstrap"` draws the buckets 200 times with replacement (`engine/draws.py`, `Drawn`) and takes quantiles.
+   With `anytime=` the ends of all are symmetric, and as many standard errors away as is right at every look at all rows
+   so far (`Looks`).
 7. **The flag.** `FLAGS` holds every reason to doubt an interval, in the order in which they count; `flag_of` reports
    the first that holds. A metric whose sums do not merge, a total and an extreme have a flag, and no ends.
 
@@ -34,5 +36,6 @@ References: Efron and Stein, "The jackknife estimate of variance" (1981). Wilson
 succession, and statistical inference" (1927). Korn and Graubard, "Confidence intervals for proportions with small
 expected number of positive counts estimated from survey data" (1998). DeLong, DeLong and Clarke-Pearson, "Comparing the
 areas under two or more correlated receiver operating characteristic curves" (1988). Satterthwaite, "An approximate
-distribution of estimates of variance components" (1946).
+distribution of estimates of variance components" (1946). Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas, "Time-uniform
+central limit theory and asymptotic confidence sequences" (2024).
 """

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from math import isfinite
-from typing import NamedTuple
 
 import polars as pl
 
@@ -20,16 +18,17 @@ from polars_mlmetrics.formula.measure import Measure, Node, Planned, is_mean_of_
 from polars_mlmetrics.intervals.kinds import (
     core_of,
     is_mean_of_clusters,
-    is_share,
     planned_in,
-    range_of,
-    samples_are_clusters,
 )
+from polars_mlmetrics.intervals.limits import Limits
 from polars_mlmetrics.intervals.student_t import (
+    at_every_look,
     deciding,
     degrees_of_freedom,
     jackknife,
     normal_quantile,
+    p_at_every_look,
+    p_value,
     powers,
     standard_error,
     t_at,
@@ -48,6 +47,7 @@ def unless_noise(difference: pl.Expr, size: pl.Expr) -> pl.Expr:
     return pl.when(difference.is_finite() & (difference.abs() <= NOISE * size)).then(0.0).otherwise(difference)
 
 
+FEW_BUCKETS, FEW_CLUSTERS = 10, 30
 FEW_DECIDE = 4
 """A standard error that fewer buckets than this decide is hardly known itself."""
 
@@ -55,26 +55,6 @@ FEW_DECIDE = 4
 def few_decide(deciding: pl.Expr) -> pl.Expr:
     """Whether a handful of buckets makes nearly all of a standard error; null where none does."""
     return ~reaches(deciding, FEW_DECIDE)
-
-
-class Limits(NamedTuple):
-    """How an interval is made, and what its ends may not go beyond."""
-
-    method: str
-    low: float
-    high: float
-    counts_tell: bool = False
-    """Whether it is a share of counted samples: Wilson's interval knows how few they are."""
-
-    @classmethod
-    def of(cls, metric: Node, plan: Plan, confidence: Confidence) -> Limits:
-        """Those of the values of a metric."""
-        low, high = range_of(metric)
-        core, _ = core_of(metric)
-        # With `undefined=` the range may be infinite, though that of the metric itself is not.
-        if core.interval_kind != "kg_wilson" or not (isfinite(low) and isfinite(high)):
-            return cls("t", low, high)
-        return cls("kg_wilson", low, high, is_share(core, plan) and samples_are_clusters(core, confidence))
 
 
 class Interval(ABC):
@@ -133,6 +113,24 @@ class Interval(ABC):
         return (self.column("se") == 0) & (self.method == "t")
 
     @property
+    def is_early(self) -> pl.Expr:
+        """Whether there is too little yet for ends that are right at every look, so that there are none."""
+        if self._limits.looks is None:
+            return pl.lit(False)
+        # Of a good model an error more or less, of a few, moves the value and the standard error together.
+        are_few = (~reaches(self._deciding, FEW_BUCKETS)).fill_null(True)
+        return are_few | (self.clusters < FEW_CLUSTERS) | self._limits.looks.has_few
+
+    @property
+    def p(self) -> pl.Expr:
+        """The chance of a value as far from 0, if it is 0: at one look, or at any."""
+        t, looks = ratio(self.column("value_of_all"), self.column("se")), self._limits.looks
+        if looks is None:
+            return p_value(t, self.column("df"))
+        found = p_at_every_look(t, looks.rows, self.confidence.level, looks.tightest)
+        return pl.when(~self.is_early).then(found)
+
+    @property
     def few_decide(self) -> pl.Expr:
         """Whether a handful of buckets makes nearly all of the standard error."""
         return pl.lit(False) if self._limits.counts_tell else few_decide(self._deciding)
@@ -163,8 +161,12 @@ class Interval(ABC):
         return degrees_of_freedom(buckets, None if self._limits.counts_tell else self._deciding)
 
     def quantiles(self) -> list[pl.Expr]:
-        """The quantile of Student's t."""
-        return [self._as("t", t_at(self.column("df"), self.confidence.level))]
+        """How many standard errors an end is away: the quantile of Student's t, or what is right at every look."""
+        level, looks = self.confidence.level, self._limits.looks
+        if looks is None:
+            return [self._as("t", t_at(self.column("df"), level))]
+        away = at_every_look(looks.rows, level, looks.tightest)
+        return [self._as("t", pl.when(~self.is_early).then(away))]
 
     def units(self) -> list[pl.Expr]:
         """How many independent units of a bounded value would have this standard error."""

@@ -20,8 +20,16 @@ from polars_mlmetrics.formula.declaration import Interval as Kind
 from polars_mlmetrics.formula.measure import Measure, Node, Planned, is_debiased, is_mean_of_labels, unweighted
 from polars_mlmetrics.formula.over_targets import counts_in
 from polars_mlmetrics.formula.tree import WITHOUT_INTERVAL
-from polars_mlmetrics.intervals.interval import Drawn, Interval, Limits, Placed, Replicated
+from polars_mlmetrics.intervals.interval import (
+    FEW_BUCKETS,
+    FEW_CLUSTERS,
+    Drawn,
+    Interval,
+    Placed,
+    Replicated,
+)
 from polars_mlmetrics.intervals.kinds import buckets_for, coarseness_of, core_of, is_share, planned_in
+from polars_mlmetrics.intervals.limits import Limits, Looks
 from polars_mlmetrics.query.question import Confidence
 from polars_mlmetrics.query.reported_value import Account
 from polars_mlmetrics.query.results import ENDS, Ends, Result
@@ -36,7 +44,7 @@ STEPS: Sequence[Callable[[Interval], list[pl.Expr]]] = (
 )
 """The steps from the sums of an interval to its ends, each from the columns of those before."""
 
-FEW_BUCKETS, FEW_CLUSTERS, RARE_LABEL = 10, 30, 30
+RARE_LABEL = 30
 FEW_POSITIVES = 20
 """So few rows of one class decide a metric that weighs the classes against each other."""
 
@@ -55,6 +63,7 @@ FLAGS = {
     "one_side": "nothing to compare: one side has no rows",
     "no_samples": "no test: no samples",
     "leak?": None,
+    "too_early": "no interval yet: too few samples so far",
     "undefined_replicates": "no interval: too few positives",
     "degenerate": "no interval: nothing varies",
     "pooled": None,
@@ -142,6 +151,7 @@ class Intervals:
         seems_few = interval.clusters < FEW_CLUSTERS
         is_small = seems_few if clusters is None else pl.coalesce(clusters < FEW_CLUSTERS, seems_few)
         holds = {
+            "too_early": interval.is_early,
             "undefined_replicates": interval.lost,
             "degenerate": interval.is_degenerate,
             "pooled": is_pooled,
@@ -163,19 +173,32 @@ class Intervals:
 
     def rare(self, metric: Node) -> dict[str, pl.Expr]:
         """Whether a label that is averaged over has few true rows, and whether there are few rows of a class."""
-        labels, classes = [], []
+        labels, classes = self._rarest(metric)
+        # Wilson's interval of a share knows how few its counts are.
+        few = [] if is_share(metric.each(unweighted), self._plan) else [rows < FEW_POSITIVES for rows in classes]
+        return {"rare_labels": any_of([true < RARE_LABEL for true in labels]), "few_positives": any_of(few)}
+
+    def _rarest(self, metric: Node) -> tuple[list[pl.Expr], list[pl.Expr]]:
+        """The true rows of the rarest label that is averaged over, and the rows of the rarer class, of each part."""
+        labels: list[pl.Expr] = []
+        classes: list[pl.Expr] = []
         for counts in counts_in(metric):
             positives, rows = counts.positives, counts.used
             if positives is None or not self._plan.can_answer(positives):
                 continue
             if is_mean_of_labels(counts.measure):
-                labels += [true < RARE_LABEL for true in self.sides(positives)]
+                labels += self.sides(positives)
             elif self._plan.can_answer(rows):
                 both = zip(self.sides(positives), self.sides(rows), strict=True)
-                classes += [pl.min_horizontal(true, all_rows - true) < FEW_POSITIVES for true, all_rows in both]
-        # Wilson's interval of a share knows how few its counts are.
-        few_positives = pl.lit(False) if is_share(metric.each(unweighted), self._plan) else any_of(classes)
-        return {"rare_labels": any_of(labels), "few_positives": few_positives}
+                classes += [pl.min_horizontal(true, all_rows - true) for true, all_rows in both]
+        return labels, classes
+
+    def _looks(self, metric: Node, tightest: int) -> Looks:
+        """What its interval goes by where it is right at every look."""
+        labels, classes = self._rarest(metric)
+        rows = [side for counts in counts_in(metric) for side in self.sides(counts.used)]
+        few = any_of([each < FEW_CLUSTERS for each in (*labels, *classes)])
+        return Looks(pl.min_horizontal(rows).cast(pl.Float64), tightest, few)
 
     def is_coarse(self, metric: Node, interval: Interval) -> pl.Expr:
         """Whether the bins of a metric may put it off by more than half the width of its interval."""
@@ -199,6 +222,9 @@ class Intervals:
             return None
         name = f"{INTERNAL}interval_{len(self._intervals)}"
         limits = limits or Limits.of(metric, self._plan, self._confidence)
+        if self._confidence.anytime is not None:
+            looks = self._looks(metric, self._confidence.anytime)
+            limits = limits._replace(method="anytime", counts_tell=False, looks=looks)
         if self._plan.merges(metric):
             confidence = buckets_for(metric, self._plan, self._confidence)
             parts = self._parts.setdefault(confidence.buckets, [])

@@ -56,6 +56,29 @@ def p_value(t: pl.Expr, df: pl.Expr) -> pl.Expr:
     return (width * tail * of_all).clip(0, 1)
 
 
+def at_every_look(rows: pl.Expr, level: float, tightest: int) -> pl.Expr:
+    """How many standard errors an end is away that is right at every look at all rows so far.
+
+    `rows` is 1 or more. After Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas, "Time-uniform central limit theory and
+    asymptotic confidence sequences" (2024): at so many rows as `tightest` says, it is as near as it can be.
+    """
+    x, wrong = _looked_at(rows, level, tightest), 1 - level
+    return (2 * (x + 1) / x * (0.5 * (x + 1).log() - log(wrong))).sqrt()
+
+
+def p_at_every_look(t: pl.Expr, rows: pl.Expr, level: float, tightest: int) -> pl.Expr:
+    """The p that belongs to it: below 1 - level where a value that is t standard errors from 0 is further than that."""
+    x = _looked_at(rows, level, tightest)
+    return (0.5 * (x + 1).log() - 0.5 * t**2 * x / (x + 1)).exp().clip(upper_bound=1.0)
+
+
+def _looked_at(rows: pl.Expr, level: float, tightest: int) -> pl.Expr:
+    """The rows so far, in units with which an interval is tightest at about `tightest` of them."""
+    surprise = -2 * log(1 - level)
+    # Any unit above 0 is honest; this is nearly the best one, but for levels below .17.
+    return rows * (max(surprise + log(surprise) + 1, surprise) / tightest)
+
+
 def _share_per_tail(inverse: Numbers) -> Numbers:
     """By how much, over √df, a tail is multiplied to make all tails 1."""
     gammas = [lgamma(0.5 / each + 0.5) - lgamma(0.5 / each) for each in inverse.tolist()]

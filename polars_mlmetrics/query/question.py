@@ -19,7 +19,7 @@ from polars_mlmetrics.engine.passes import Passes
 from polars_mlmetrics.engine.replicates import WITHOUT, WITHOUT_COARSE
 from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.engine.state_rows import StateSource
-from polars_mlmetrics.errors import ColumnError, StateError, TableError, some
+from polars_mlmetrics.errors import ColumnError, ParameterError, StateError, TableError, some
 from polars_mlmetrics.query.query import OF_CLUSTERS, Keys, Query
 from polars_mlmetrics.query.source import LOOK, planned, slices_of, source_of
 from polars_mlmetrics.query.verb import Verb, check_no_roles
@@ -53,6 +53,8 @@ class Confidence:
     """Whether the ends are those of draws."""
     is_fine: bool = False
     """Whether they are the buckets of a log, and not the fewer that a state has too."""
+    anytime: int | None = None
+    """With how many rows they are tightest, if they are right at every look at all rows so far; None if at one look."""
 
     @classmethod
     def of(
@@ -152,6 +154,20 @@ class Question:
         if ci is None:
             return cls(query, None, rows, contents)
         return cls(query, _confidence(ci, contents), _by_bucket(rows), contents)
+
+    def at_every_look(self, anytime: int | None) -> Question:
+        """The same, with intervals that are right at every look at all rows so far; None leaves them as they are."""
+        if anytime is None:
+            return self
+        if not isinstance(anytime, int) or isinstance(anytime, bool) or anytime < 1:
+            raise ParameterError(
+                "anytime must be a whole number of at least 1: the number of rows at which the intervals are to be "
+                f"tightest, such as 20_000, not {anytime!r}."
+            )
+        if self.confidence is None or self.confidence.is_bootstrap:
+            given = "" if self.confidence is None else ", not 'bootstrap'"
+            raise ParameterError(f"anytime= is for intervals: pass a number as ci too, such as ci=0.95{given}.")
+        return replace(self, confidence=replace(self.confidence, anytime=anytime))
 
     @property
     def is_of_state(self) -> bool:

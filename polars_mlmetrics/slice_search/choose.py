@@ -16,7 +16,7 @@ from polars_mlmetrics.contrasts.rest import Numbers, Sides
 from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.arithmetic import ratio
-from polars_mlmetrics.intervals.intervals import FEW_BUCKETS
+from polars_mlmetrics.intervals.interval import FEW_BUCKETS
 from polars_mlmetrics.slice_search.contrast import CELL, contrasts_of, refolded
 from polars_mlmetrics.slice_search.count import PLACE, CellSums, Lattice, Sums
 from polars_mlmetrics.slice_search.encode import CLUSTER, EVEN, EVERY, GROUP, N_ROWS, ODD, Tables, code_column

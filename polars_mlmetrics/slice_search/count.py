@@ -17,7 +17,7 @@ from polars_mlmetrics.engine.packing import modulo
 from polars_mlmetrics.engine.partials import PartialKind
 from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.errors import INTERNAL, ParameterError
-from polars_mlmetrics.intervals.intervals import FEW_BUCKETS
+from polars_mlmetrics.intervals.interval import FEW_BUCKETS
 from polars_mlmetrics.slice_search import encode
 from polars_mlmetrics.slice_search.encode import EVEN, GROUP, N_ROWS, N_SAMPLES, Encoded, Part, Tables
 from polars_mlmetrics.slice_search.features import Feature

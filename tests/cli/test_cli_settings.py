@@ -59,6 +59,8 @@ COMMANDS = [
     "evaluate log.parquet -c mlm.toml",
     "compare log.parquet -c mlm.toml --slices country",
     "compare log.parquet -m log_loss --between model --baseline old --sample sample --margin 0.1",
+    "compare log.parquet -m log_loss --between model --baseline old --anytime 20",
+    "evaluate log.parquet -m f1 accuracy --ci --anytime 20",
     "compare log.parquet -m log_loss --between day --baseline 2026-11-20",
     "compare log.parquet -m log_loss --between day --baseline 2026-11-20 --unpaired",
     "check log.parquet --by model -m f1 log_loss --ignore score_null --quick --skipped",
@@ -67,6 +69,7 @@ COMMANDS = [
     "update log.parquet --into states -m f1 --by model",
     "update log.parquet --into states -c mlm.toml",
     "finish state.parquet --by model",
+    "finish state.parquet --ci 0.9 --anytime 20 --tidy",
     "finish state.parquet -m recall --where model=new --tidy",
 ]
 

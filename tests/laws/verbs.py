@@ -273,7 +273,7 @@ CALLS = [
     Call("compare", (COST,), {**BETWEEN, "pairs": False, "by": C("q_country")}, of=OF_COST),
     Call("gap", (LOSS, C("q_country")), {**BY, **TEAM, **ROLES}),
     Call("gap", (ONE_COST,), {"over": [C("q_country")], **BY}, of=OF_COST),
-    Call("rank", (LOSS,), {"between": C("q_model"), "by": C("q_visit"), **TEAM, **ROLES}),
+    Call("rank", (LOSS,), {"between": C("q_model"), "by": C("q_visit"), **COUNTRY, **TEAM, **ROLES}),
     Call("decompose", (LOSS, C("q_country")), {**BETWEEN, "by": C("q_visit"), **TEAM, **ROLES}),
     Call("decompose", (ONE_COST, [C("q_country")]), BETWEEN, of=OF_COST),
     Call("decompose", (F1_OF_LABELS, C("q_country")), {**BETWEEN, **OF_TWO}),

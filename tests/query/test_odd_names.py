@@ -32,7 +32,7 @@ frame table state found row rule schema returned truths asked source path folder
 undefined_when grain counts needs_negatives interval influence numerator denominator baseline per kind threshold
 inclusive points bins buckets ci margin pairs adjust worse top depth k min_samples tidy signature passes memory progress
 prepare gone overwrite storage_options strict credential_provider ignore skipped thorough severity on_undefined
-title static classes labels sample_weight n_labels format hive missing version folds on_flag
+title static classes labels sample_weight n_labels format hive missing version folds on_flag anytime
 """
 OTHERS = {*OF_OTHER_THINGS.split()}
 

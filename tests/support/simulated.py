@@ -1,6 +1,6 @@
 """Logs drawn at random, whose true values are known, and how many intervals hold them."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from math import log, sqrt
 from statistics import NormalDist
@@ -122,7 +122,12 @@ def judged(
 ) -> pl.DataFrame:
     """The tidy table of all runs of some logs, with the true value of each metric."""
     tables = [mlm.evaluate(log, metrics, tidy=True, **{"by": "run", "ci": LEVEL, **options}) for log in logs]
-    return pl.concat(tables).with_columns(right=pl.col("metric").replace_strict(right, return_dtype=pl.Float64))
+    return with_right(pl.concat(tables), right)
+
+
+def with_right(table: pl.DataFrame, right: dict[str, float]) -> pl.DataFrame:
+    """A tidy table with the true value of each metric."""
+    return table.with_columns(right=pl.col("metric").replace_strict(right, return_dtype=pl.Float64))
 
 
 def holds(right: str) -> pl.Expr:
@@ -219,6 +224,33 @@ def of_nights(
     if adds_up:
         log = log.with_columns(night=pl.int_ranges("night", nights)).explode("night")
     return judged(metrics, [log], logs.right(metrics), by=["run", "night"], ci=ci)
+
+
+def at_looks(
+    logs: TwoClasses, metrics: Sequence[mlm.Metric], runs: int, looks: int, asked: Mapping[str, Mapping[str, Any]]
+) -> pl.DataFrame:
+    """The tidy tables of all rows so far of some runs at each of so many looks, one for each way in which it is asked.
+
+    A state has what was seen, and each look adds its new rows to it.
+    """
+    seen, tables = None, []
+    for look in range(looks):
+        log = logs.drawn(look + 1, runs).with_columns(pl.col("user", "sample") + look * 10**7)
+        new = mlm.state(log, metrics, by="run", cluster=logs.sizes and "user")
+        seen = new if seen is None else mlm.compact(pl.concat([seen, new]))
+        tables += [
+            mlm.finish(seen, by="run", ci=LEVEL, tidy=True, **options).with_columns(way=pl.lit(way), look=look + 1)
+            for way, options in asked.items()
+        ]
+    return with_right(pl.concat(tables), logs.right(metrics))
+
+
+def ever_wrong(table: pl.DataFrame, looks: int) -> dict[tuple[str, str], float]:
+    """In which share of the runs an interval of one of the first looks is wrong, by way and metric. None is not."""
+    is_wrong = ~holds("right") & pl.col("low").is_not_null()
+    of_runs = table.filter(pl.col("look") <= looks).group_by("way", "metric", "run").agg(is_wrong.any())
+    shares = of_runs.group_by("way", "metric").agg(pl.col("low").mean())
+    return {(way, metric): share for way, metric, share in shares.rows()}
 
 
 def on_curves(logs: TwoClasses, metrics: Sequence[mlm.Metric], runs: int) -> pl.DataFrame:

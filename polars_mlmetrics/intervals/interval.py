@@ -15,6 +15,7 @@ from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.formula.arithmetic import ratio, reaches
 from polars_mlmetrics.formula.measure import Measure, Node, Planned, is_mean_of_labels
+from polars_mlmetrics.formula.tree import Applied
 from polars_mlmetrics.intervals.kinds import (
     core_of,
     is_mean_of_clusters,
@@ -183,7 +184,7 @@ class Interval(ABC):
         """The ends of the interval."""
         is_known = self.column("se").is_not_null()
         ends = dict(zip(("low", "high"), self._ends(), strict=True))
-        return [self._as(name, pl.when(is_known).then(self._applied(end))) for name, end in ends.items()]
+        return [self._as(name, pl.when(is_known).then(_applied(self._functions, end))) for name, end in ends.items()]
 
     def _ends(self) -> tuple[pl.Expr, pl.Expr]:
         return self._wilson() if self.method == "kg_wilson" else self._symmetric()
@@ -206,14 +207,16 @@ class Interval(ABC):
         """Where a value lies in its range, from 0 to 1."""
         return ratio(value - self._limits.low, pl.lit(self._width)).clip(0, 1)
 
-    def _applied(self, end: pl.Expr) -> pl.Expr:
-        for function in self._functions:
-            end = getattr(end, function.function)(**dict(function.arguments))
-        return end.cast(pl.Float64)
-
     @property
     def _width(self) -> float:
         return self._limits.high - self._limits.low
+
+
+def _applied(functions: Sequence[Applied], end: pl.Expr) -> pl.Expr:
+    """An end of an interval, after functions that keep what is an end."""
+    for function in functions:
+        end = getattr(end, function.function)(**dict(function.arguments))
+    return end.cast(pl.Float64)
 
 
 class Replicated(Interval):

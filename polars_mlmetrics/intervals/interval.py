@@ -187,9 +187,8 @@ class Interval(ABC):
         return [self._as(name, pl.when(is_known).then(_applied(self._functions, end))) for name, end in ends.items()]
 
     def _ends(self) -> tuple[pl.Expr, pl.Expr]:
-        return self._wilson() if self.method == "kg_wilson" else self._symmetric()
-
-    def _symmetric(self) -> tuple[pl.Expr, pl.Expr]:
+        if self.method == "kg_wilson":
+            return self._wilson()
         low, high = self._limits.low, self._limits.high
         # The value of a replicated metric may lie beyond its range, where the one that is shown is cut.
         value, half = self.column("value_of_all").clip(low, high), self.column("t") * self.column("se")

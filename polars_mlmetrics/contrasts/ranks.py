@@ -36,7 +36,7 @@ from polars_mlmetrics.intervals.interval import FEW_BUCKETS, FEW_CLUSTERS, few_d
 from polars_mlmetrics.intervals.intervals import Intervals, flag_of, flag_without_interval
 from polars_mlmetrics.intervals.kinds import buckets_for, coarseness_of, core_of
 from polars_mlmetrics.intervals.student_t import holm, p_value, t_at, units_in
-from polars_mlmetrics.query.complete_samples import complete_rows
+from polars_mlmetrics.query.complete_samples import are_complete, complete_rows
 from polars_mlmetrics.query.query import KeyColumn
 from polars_mlmetrics.query.question import Confidence, Question
 from polars_mlmetrics.query.reported_value import several_models
@@ -134,14 +134,19 @@ class Ranks:
         (sample,) = samples
         model = self._model.column
         rows = self._query.rows.filter(pl.col(column).is_not_null() for column in sample)
-        kept, odd = complete_rows(rows, by, model, sample, self._samples)
-        # They are read more than once.
-        source = LogSource(kept.cache(), self._query.roles.label, self._query.schema)
         keys = [KeyColumn(column, column) for column in (*by, model)]
         query = replace(self._question.query, by=keys, slices=None)
-        left_out = fold(odd, by, [pl.len().cast(pl.Int64).alias(LEFT_OUT)])
-        models = rows.select(*by, model).unique()
-        return Rows(slices_of(query, source, [WITHOUT], is_collected=True), models, left_out)
+
+        def source(kept: pl.LazyFrame) -> Source:
+            of_rows = LogSource(kept, self._query.roles.label, self._query.schema)
+            return slices_of(query, of_rows, [WITHOUT], is_collected=True)
+
+        groups = rows.select(*by, model).unique()
+        if are_complete(rows, by, model, sample, self._samples):
+            return Rows(source(rows), groups, fold(groups, by, [(0 * pl.len()).cast(pl.Int64).alias(LEFT_OUT)]))
+        kept, odd = complete_rows(rows, by, model, sample, self._samples)
+        # They are read more than once.
+        return Rows(source(kept.cache()), groups, fold(odd, by, [pl.len().cast(pl.Int64).alias(LEFT_OUT)]))
 
     def _values(self, plan: Plan, rows: Rows, by: list[str]) -> pl.LazyFrame:
         """The value of each model, and all that is known of it beside its replicates."""

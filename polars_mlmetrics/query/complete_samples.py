@@ -47,6 +47,30 @@ def complete_rows(
     return rows.join(odd, on=keys, how="anti", nulls_equal=True), odd
 
 
+def are_complete(
+    rows: pl.LazyFrame, groups: Sequence[str], model: str, sample: Sequence[str], counts: Sequence[Measure]
+) -> bool:
+    """Whether the same samples count for all models of each group, with as many rows: then every sample is complete.
+
+    Two sums of hashes tell sets of samples apart, so that no sample is looked up. Others may be complete too.
+    """
+    ways = [count.door().included(count.grain) for count in counts]
+    seeds = [range(len(sample)), range(len(sample), 2 * len(sample))]
+    codes = [pl.sum_horizontal(pl.col(c).hash(s) for c, s in zip(sample, each, strict=True)) for each in seeds]
+    sums = [pl.when(way).then(code).sum() for way in ways for code in codes]
+    names = [f"{_HERE}_{place}" for place in range(len(sums))]
+    by_model = fold(rows, [*groups, model], [total.alias(name) for name, total in zip(names, sums, strict=True)])
+    # A model without a row that counts is none of its group: the sum of nothing is 0.
+    known = [pl.col(name).filter(pl.col(name) != 0) for name in names]
+    groups_alike = fold(
+        by_model,
+        groups,
+        [pl.all_horizontal((total.min() == total.max()).fill_null(True) for total in known).alias(_ALL)],
+    )
+    found: bool = groups_alike.select(pl.col(_ALL).all()).collect().item()
+    return found
+
+
 def _models(
     counting: pl.LazyFrame, keys: Sequence[str], model: str, ways: Sequence[pl.Expr], name: str
 ) -> pl.LazyFrame:

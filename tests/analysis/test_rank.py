@@ -9,6 +9,7 @@ from polars.testing import assert_frame_equal
 from scipy import stats
 
 import polars_mlmetrics as mlm
+from polars_mlmetrics.contrasts import ranks
 from polars_mlmetrics.intervals.student_t import holm
 
 RANDOM = np.random.default_rng(5)
@@ -99,3 +100,21 @@ def test_exact_areas_are_not_judged() -> None:
     table = mlm.rank(LOG.with_columns(truth=pl.col("sample") % 2), mlm.roc_auc())
     assert set(places(table).values()) == {(1, 4)}
     assert table["ci_flag"].unique().to_list() == ["no_state"]
+
+
+@pytest.mark.parametrize("lacking", ["nothing", "scores", "rows"])
+def test_no_sample_is_looked_up_where_all_models_have_the_same(lacking: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answer is that of looking up each. Samples are of two rows, which may lie in two slices."""
+    random = np.random.default_rng(3)
+    rows = pl.DataFrame({"sample": np.arange(80) // 2, "truth": random.integers(0, 2, 80)})
+    rows = rows.with_columns(country=pl.Series(random.choice(["a", "b"], 80)))
+    scored = [rows.with_columns(model=pl.lit(model), score=pl.Series(random.random(80))) for model in "xyz"]
+    table, place = pl.concat(scored), pl.int_range(pl.len())
+    if lacking == "scores":
+        table = table.with_columns(score=pl.when(place % 37 != 5).then("score"))
+    if lacking == "rows":
+        table = table.filter(place % 41 != 7)
+    found = mlm.rank(table, mlm.log_loss(), slices=["country"])
+    monkeypatch.setattr(ranks, "are_complete", lambda *_: False)
+    assert (found["n_left_out"].sum() == 0) is (lacking == "nothing")
+    assert_frame_equal(found, mlm.rank(table, mlm.log_loss(), slices=["country"]), rel_tol=1e-9)

@@ -83,6 +83,7 @@ def test_a_sample_in_several_slices_is_a_unit_in_each(log: Any) -> None:
     check(log, ROWS, METRICS, by="model", slices=["label", "day", ["fold", pl.col("label").alias("class")]])
 
 
+@pytest.mark.usefixtures("buckets_of_states")
 def test_intervals_and_all_counts(log: Any) -> None:
     options: dict[str, Any] = {"by": "model", "slices": ["label"], "ci": 0.9, "tidy": True}
     found, expected = on_spark(log, FEW, **options), mlm.evaluate(ROWS, FEW, **options)
@@ -105,6 +106,7 @@ def test_means_over_targets(log: Any) -> None:
     check(log, ROWS, metrics, slices=["day"])
 
 
+@pytest.mark.usefixtures("buckets_of_states")
 def test_models_compare_as_those_of_a_state_do(session: Any) -> None:
     known = ROWS.filter(pl.col("sample").is_not_null())
     frame = pl.concat(

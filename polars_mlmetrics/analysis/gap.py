@@ -15,20 +15,18 @@ from polars_mlmetrics.contrasts.in_memory import (
     HAS_OTHER,
     IS_KNOWN,
     OF_ALL,
-    SIZE,
     VALUE,
     replicated,
     two_by_two,
+    without_each,
 )
 from polars_mlmetrics.data.expressions import any_of
 from polars_mlmetrics.data.frames import AnyFrame, Names, as_given_later
 from polars_mlmetrics.data.roles import Roles
 from polars_mlmetrics.engine.folds import fold, matched
 from polars_mlmetrics.engine.plan import Plan
-from polars_mlmetrics.engine.replicates import WITHOUT, Replicates
 from polars_mlmetrics.errors import INTERNAL, ParameterError, at_callers_line
 from polars_mlmetrics.formula.arithmetic import ratio
-from polars_mlmetrics.formula.measure import Node
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.tree import WITHOUT_INTERVAL
 from polars_mlmetrics.intervals.interval import FEW_BUCKETS, few_decide, unless_noise
@@ -162,7 +160,7 @@ class Between:
         tables = [plan.groups().select(*plan.by, *columns)]
         has_interval = core.interval_kind not in WITHOUT_INTERVAL
         if has_interval and self._confidence.are_whole and plan.merges(core):
-            tables.append(self._by_bucket(plan, core))
+            tables.append(without_each(plan, core, self._by, self._confidence))
         values, *cells = pl.collect_all(tables)
         # A group in which no slice has a value is there all the same.
         groups = values.lazy().select(self._by).unique()
@@ -194,14 +192,6 @@ class Between:
             self._by, nulls_last=False
         )
         return table.select(*keys, *COLUMNS.cast())
-
-    def _by_bucket(self, plan: Plan, core: Node) -> pl.LazyFrame:
-        """The values without each bucket, and whether there is one of it alone."""
-        cell, value = [*plan.by, WITHOUT], plan.value(core).cast(pl.Float64)
-        without = plan.again(Replicates(self._source, self._by), cell).groups()
-        without = without.select(*cell, value.alias(VALUE), value.abs().alias(SIZE))
-        alone = plan.again(self._source, cell).groups().select(*cell, value.is_not_null().alias(HAS))
-        return matched(without, alone, cell, how="left").with_columns(pl.col(HAS).fill_null(False))
 
     def _extremes(self, values: pl.LazyFrame) -> pl.LazyFrame:
         """The columns of each group, but for the interval."""

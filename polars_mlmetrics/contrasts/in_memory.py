@@ -6,11 +6,16 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from polars_mlmetrics.engine.folds import fold
-from polars_mlmetrics.engine.replicates import WITHOUT
+from polars_mlmetrics.engine.folds import fold, matched
+from polars_mlmetrics.engine.plan import Plan
+from polars_mlmetrics.engine.replicates import WITHOUT, CoarseBuckets, Replicates
+from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.errors import INTERNAL
+from polars_mlmetrics.formula.measure import Node
 from polars_mlmetrics.intervals.interval import unless_noise
+from polars_mlmetrics.intervals.kinds import buckets_for
 from polars_mlmetrics.intervals.student_t import deciding, degrees_of_freedom, jackknife, standard_error
+from polars_mlmetrics.query.question import Confidence
 
 VALUE, SIZE, HAS = (f"{INTERNAL}{name}" for name in ("value", "size", "has_value"))
 OF_ALL, SIZE_OF_ALL, MOVED, ERROR, DECIDING, DF = (
@@ -22,6 +27,22 @@ BUCKETS, SCALE, SQUARES, FOURTHS, IS_KNOWN = (
 
 _OTHER = f"{INTERNAL}other"
 HAS_OTHER = HAS + _OTHER
+
+
+def without_each(plan: Plan, metric: Node, by: Sequence[str], confidence: Confidence) -> pl.LazyFrame:
+    """The values of a plan without each bucket of groups (`by`), and whether there is one of the bucket alone."""
+    cell, value = [*plan.by, WITHOUT], plan.value(metric).cast(pl.Float64)
+    source = source_for(metric, plan, confidence)
+    without = plan.again(Replicates(source, by), cell).groups()
+    without = without.select(*cell, value.alias(VALUE), value.abs().alias(SIZE))
+    alone = plan.again(source, cell).groups().select(*cell, value.is_not_null().alias(HAS))
+    return matched(without, alone, cell, how="left").with_columns(pl.col(HAS).fill_null(False))
+
+
+def source_for(metric: Node, plan: Plan, confidence: Confidence) -> Source:
+    """The source of a plan, by as few buckets as a metric has."""
+    is_coarse = buckets_for(metric, plan, confidence).buckets < confidence.buckets
+    return CoarseBuckets(plan.source) if is_coarse else plan.source
 
 
 def replicated(cells: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:

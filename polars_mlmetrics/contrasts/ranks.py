@@ -21,12 +21,13 @@ from polars_mlmetrics.contrasts.in_memory import (
     VALUE,
     replicated,
     two_by_two,
+    without_each,
 )
 from polars_mlmetrics.data.expressions import any_of
 from polars_mlmetrics.data.roles import MODEL
 from polars_mlmetrics.engine.folds import fold, matched
 from polars_mlmetrics.engine.plan import Plan
-from polars_mlmetrics.engine.replicates import WITHOUT, CoarseBuckets, Replicates
+from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.engine.sources import LogSource, Source
 from polars_mlmetrics.errors import INTERNAL, MetricError, TableError
 from polars_mlmetrics.formula.arithmetic import ratio
@@ -34,7 +35,7 @@ from polars_mlmetrics.formula.over_targets import samples_of_all
 from polars_mlmetrics.formula.tree import WITHOUT_INTERVAL
 from polars_mlmetrics.intervals.interval import FEW_BUCKETS, FEW_CLUSTERS, few_decide
 from polars_mlmetrics.intervals.intervals import Intervals, flag_of, flag_without_interval
-from polars_mlmetrics.intervals.kinds import buckets_for, coarseness_of, core_of
+from polars_mlmetrics.intervals.kinds import coarseness_of, core_of
 from polars_mlmetrics.intervals.student_t import holm, p_value, t_at, units_in
 from polars_mlmetrics.query.complete_samples import are_complete, complete_rows
 from polars_mlmetrics.query.query import KeyColumn
@@ -113,7 +114,7 @@ class Ranks:
         plan = Plan(rows.source, keys, self._query.readings)
         tables = [self._values(plan, rows, by)]
         if self._has_interval(plan):
-            tables.append(self._by_bucket(plan, by))
+            tables.append(without_each(plan, self._core, by, self._confidence))
         values, *cells = pl.collect_all(tables)
         values = _numbered(values, by)
         ranks = self._ranks(values, *cells) if cells else None
@@ -176,17 +177,6 @@ class Ranks:
         # A metric may have a value of no rows.
         takes_part = pl.col(VALUE).is_finite().fill_null(False) & (pl.col(COUNTED) > 0).fill_null(True)
         return table.with_columns(takes_part.alias(TAKES_PART)).with_row_index(ONE)
-
-    def _by_bucket(self, plan: Plan, by: list[str]) -> pl.LazyFrame:
-        """The values without each bucket, and whether there is one of it alone."""
-        cell, value = [*plan.by, WITHOUT], plan.value(self._core).cast(pl.Float64)
-        source = plan.source
-        if buckets_for(self._core, plan, self._confidence).buckets < self._confidence.buckets:
-            source = CoarseBuckets(source)
-        without = plan.again(Replicates(source, by), cell).groups()
-        without = without.select(*cell, value.alias(VALUE), value.abs().alias(SIZE))
-        alone = plan.again(source, cell).groups().select(*cell, value.is_not_null().alias(HAS))
-        return matched(without, alone, cell, how="left").with_columns(pl.col(HAS).fill_null(False))
 
     # -- ranks --------------------------------------------------------------------------------------------------
 

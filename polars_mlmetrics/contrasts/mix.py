@@ -21,7 +21,7 @@ from typing import Any
 
 import polars as pl
 
-from polars_mlmetrics.contrasts.in_memory import DECIDING, DF, ERROR, HAS, OF_ALL, SIZE, VALUE, replicated
+from polars_mlmetrics.contrasts.in_memory import DECIDING, DF, ERROR, HAS, OF_ALL, SIZE, VALUE, replicated, source_for
 from polars_mlmetrics.contrasts.pairing import candidates_of
 from polars_mlmetrics.data.expressions import any_of
 from polars_mlmetrics.engine.folds import fold, matched
@@ -34,7 +34,7 @@ from polars_mlmetrics.formula.ratio_of_sums import denominator_of
 from polars_mlmetrics.formula.tree import WITHOUT_INTERVAL, Derived, Named
 from polars_mlmetrics.intervals.interval import FEW_BUCKETS, FEW_CLUSTERS, few_decide, unless_noise
 from polars_mlmetrics.intervals.intervals import Intervals, flag_of, flag_without_interval
-from polars_mlmetrics.intervals.kinds import core_of
+from polars_mlmetrics.intervals.kinds import buckets_for, core_of
 from polars_mlmetrics.intervals.student_t import t_at, units_in
 from polars_mlmetrics.query.query import check_names
 from polars_mlmetrics.query.question import Question
@@ -103,7 +103,7 @@ class MixAndRate(ABC):
         query = question.query
         assert question.confidence is not None
         assert query.slices is not None
-        self._query, self._source, self._confidence = query, question.source, question.confidence
+        self._query, self._source = query, question.source
         *self._groups, self._between = query.by
         (self._over,) = query.slices
         (self._metric,) = query.metrics
@@ -115,6 +115,9 @@ class MixAndRate(ABC):
         self._core, _ = core_of(self._metric)
         self._keys = [*self._pair, *self._slice, IS_WHOLE]
         self._plan = Plan(self._source, [*self._pair, *self._slice], query.readings)
+        self._confidence = buckets_for(self._core, self._plan, question.confidence)
+        self._by_bucket = source_for(self._core, self._plan, question.confidence)
+        """The source of replicates."""
         has_interval = self._core.interval_kind not in WITHOUT_INTERVAL and self._confidence.are_whole
         self._without = [WITHOUT] if has_interval and self._plan.merges(self._core) else []
         """The key of replicates; none where there is no interval."""
@@ -174,9 +177,9 @@ class MixAndRate(ABC):
     def _replicates(self, *columns: pl.Expr) -> pl.LazyFrame:
         """The slices without each bucket, which leaves both sides, and whether it has rows of them that count."""
         cell = [*self._plan.by, WITHOUT]
-        without = self._plan.again(Replicates(self._source, self._by), cell).groups().select(*cell, *columns)
+        without = self._plan.again(Replicates(self._by_bucket, self._by), cell).groups().select(*cell, *columns)
         has = (pl.col(WEIGHT) != 0).fill_null(True).alias(HAS)
-        alone = self._plan.again(self._source, cell).groups().select(*cell, *columns).select(*cell, has)
+        alone = self._plan.again(self._by_bucket, cell).groups().select(*cell, *columns).select(*cell, has)
         return matched(without.filter(pl.col(WITHOUT).is_not_null()), alone, cell, how="left")
 
     def _sides(self, table: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:

@@ -118,7 +118,7 @@ class ReweightedMix(MixAndRate):
     def _compositions(self, slices: pl.LazyFrame, group: Sequence[str]) -> pl.LazyFrame:
         """Mix and rate of each whole, and its values on both sides."""
         between, keys = self._between.column, [*self._pair, *self._slice, *self._without]
-        source = Replicates(self._source, self._by) if self._without else self._source
+        source = Replicates(self._by_bucket, self._by) if self._without else self._source
         times = pl.concat(self._times(slices, place) for place in range(len(COMPOSITIONS)))
         times = times.select(*keys, PAIR, PLACE, TIMES)
         plan = self._plan.again(Reweighted(source, keys, times), [*self._by, PAIR, *self._without, PLACE])

@@ -185,7 +185,7 @@ def test_turned_round_it_says_the_same(metric: mlm.Metric) -> None:
 
 
 def test_a_lazy_frame_says_the_same() -> None:
-    lazy = compared(log().lazy(), SUITE[:3], slices=["country"])  # type: ignore[arg-type]
+    lazy = compared(log().lazy(), SUITE[:3], slices=["country"])
     assert_frame_equal(lazy.lazy().collect(), compared(log(), SUITE[:3], slices=["country"]), rel_tol=1e-12)
 
 

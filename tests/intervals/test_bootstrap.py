@@ -70,9 +70,10 @@ def test_the_ends_are_quantiles_of_the_draws(verb: str) -> None:
         assert row["n_buckets"] == len(set(bucket)) or row["metric"] == "recall"
 
 
+@pytest.mark.usefixtures("buckets_of_states")
 def test_it_is_near_the_other_interval() -> None:
     drawn, other = (mlm.evaluate(users(), SUITE, ci=ci, tidy=True) for ci in ("bootstrap", 0.95))
-    same = ["metric", "value", "n_clusters", "ci_flag"]
+    same = ["metric", "value", "n_buckets", "n_clusters", "ci_flag"]
     assert_frame_equal(drawn.select(same), other.select(same), rel_tol=1e-12)
     widths = [table["high"] - table["low"] for table in (drawn, other)]
     assert (widths[0] / widths[1]).is_between(0.75, 1.25).all()

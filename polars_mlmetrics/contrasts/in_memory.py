@@ -66,6 +66,11 @@ def replicated(cells: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
     return fold(left, keys, columns).with_columns(facts).collect()
 
 
+def are_numbered(cells: pl.DataFrame, confidence: Confidence) -> pl.Expr:
+    """Whether the buckets of cells are single clusters."""
+    return pl.lit((cells[WITHOUT] >= confidence.buckets).any())
+
+
 def two_by_two(cells: pl.DataFrame, by: Sequence[str], member: str, other: str) -> pl.DataFrame:
     """The differences of all pairs of members of a group, of all buckets and without each.
 

@@ -21,7 +21,18 @@ from typing import Any
 
 import polars as pl
 
-from polars_mlmetrics.contrasts.in_memory import DECIDING, DF, ERROR, HAS, OF_ALL, SIZE, VALUE, replicated, source_for
+from polars_mlmetrics.contrasts.in_memory import (
+    DECIDING,
+    DF,
+    ERROR,
+    HAS,
+    OF_ALL,
+    SIZE,
+    VALUE,
+    are_numbered,
+    replicated,
+    source_for,
+)
 from polars_mlmetrics.contrasts.pairing import candidates_of
 from polars_mlmetrics.data.expressions import any_of
 from polars_mlmetrics.engine.folds import fold, matched
@@ -35,7 +46,7 @@ from polars_mlmetrics.formula.tree import WITHOUT_INTERVAL, Derived, Named
 from polars_mlmetrics.intervals.interval import FEW_BUCKETS, FEW_CLUSTERS, few_decide, unless_noise
 from polars_mlmetrics.intervals.intervals import Intervals, flag_of, flag_without_interval
 from polars_mlmetrics.intervals.kinds import buckets_for, core_of
-from polars_mlmetrics.intervals.student_t import t_at, units_in
+from polars_mlmetrics.intervals.student_t import clusters_in, t_at
 from polars_mlmetrics.query.query import check_names
 from polars_mlmetrics.query.question import Question
 from polars_mlmetrics.query.reported_value import several_models
@@ -53,8 +64,8 @@ COLUMNS = ResultColumns.of(
 WEIGHT, TOTAL, SHARE, WHOLE, MIX, RATE, SHOWN = (
     f"{INTERNAL}{name}" for name in ("weight", "total", "share", "whole", "mix", "rate", "shown")
 )
-IS_WHOLE, IS_THERE, ONE_SIDE, POOLED, FEW, N_BUCKETS = (
-    f"{INTERNAL}{name}" for name in ("is_whole", "is_there", "one_side", "pooled", "few", "n_buckets")
+IS_WHOLE, IS_THERE, ONE_SIDE, POOLED, FEW, N_BUCKETS, NUMBERED = (
+    f"{INTERNAL}{name}" for name in ("is_whole", "is_there", "one_side", "pooled", "few", "n_buckets", "numbered")
 )
 
 OTHER = "_of_baseline"
@@ -215,7 +226,8 @@ class MixAndRate(ABC):
         one = pl.max_horizontal(own, theirs)
         n_buckets = pl.when((own == 0) | (theirs == 0)).then(one).otherwise(pl.min_horizontal(own, theirs))
         of_all = parts.lazy().filter(pl.col(WITHOUT).is_null()).drop(WITHOUT, HAS, HAS + OTHER)
-        found = [of_all, counted.select(*self._keys, n_buckets.alias(N_BUCKETS))]
+        numbered = are_numbered(parts, self._confidence).alias(NUMBERED)
+        found = [of_all, counted.select(*self._keys, n_buckets.alias(N_BUCKETS), numbered)]
         for name in (MIX, RATE):
             cells = parts.select(*self._keys, WITHOUT, pl.col(name).alias(VALUE), SIZE, (own | theirs).alias(HAS))
             half = pl.when(pl.col(ERROR) > 0).then(t_at(pl.col(DF), self._confidence.level) * pl.col(ERROR))
@@ -262,7 +274,7 @@ class MixAndRate(ABC):
             "few_decide": any_of([pl.col(name + "few") for name in names]),
             "few_positives": pl.col(FEW) | pl.col(FEW + OTHER),
             "biased": pl.lit(self._core.interval_kind == "biased"),
-            "low_n": units_in(n_buckets, self._confidence.buckets) < FEW_CLUSTERS,
+            "low_n": clusters_in(n_buckets, self._confidence.buckets, pl.col(NUMBERED)) < FEW_CLUSTERS,
         }
 
     def _named(self, table: pl.LazyFrame) -> pl.LazyFrame:

@@ -19,6 +19,7 @@ from polars_mlmetrics.contrasts.in_memory import (
     OF_ALL,
     SIZE,
     VALUE,
+    are_numbered,
     replicated,
     two_by_two,
     without_each,
@@ -36,7 +37,7 @@ from polars_mlmetrics.formula.tree import WITHOUT_INTERVAL
 from polars_mlmetrics.intervals.interval import FEW_BUCKETS, FEW_CLUSTERS, few_decide
 from polars_mlmetrics.intervals.intervals import Intervals, flag_of, flag_without_interval
 from polars_mlmetrics.intervals.kinds import coarseness_of, core_of
-from polars_mlmetrics.intervals.student_t import holm, p_value, t_at, units_in
+from polars_mlmetrics.intervals.student_t import clusters_in, holm, p_value, t_at
 from polars_mlmetrics.query.complete_samples import are_complete, complete_rows
 from polars_mlmetrics.query.query import KeyColumn
 from polars_mlmetrics.query.question import Confidence, Question
@@ -60,8 +61,8 @@ GROUP, ONE, OTHER, BOUND, SHOWN, COUNTED, LEFT_OUT = (
 POOLED, RARE, FEW, TAKES_PART, WON, LOST, N_MODELS = (
     f"{INTERNAL}{name}" for name in ("pooled", "rare", "few", "takes_part", "won", "lost", "n_models")
 )
-FEWEST, FEW_BEHIND, UNKNOWN, CONSTANT, COARSE = (
-    f"{INTERNAL}{name}" for name in ("fewest", "few_behind", "unknown", "constant", "coarse")
+FEWEST, FEW_BEHIND, UNKNOWN, CONSTANT, COARSE, NUMBERED = (
+    f"{INTERNAL}{name}" for name in ("fewest", "few_behind", "unknown", "constant", "coarse", "numbered")
 )
 
 MOST_CELLS = 8_000_000
@@ -218,8 +219,7 @@ class Ranks:
             (pl.col(ERROR) == 0).all().alias(CONSTANT),
             pl.col(COARSE).any(),
         ]
-        is_numbered: bool = cells.select((pl.col(WITHOUT) >= self._confidence.buckets).any()).item()
-        return fold(both.lazy(), [ONE], columns).with_columns(pl.lit(is_numbered).alias(HAS))
+        return fold(both.lazy(), [ONE], columns).with_columns(are_numbered(cells, self._confidence).alias(NUMBERED))
 
     def _named(self, table: pl.LazyFrame, ranks: pl.LazyFrame | None) -> pl.LazyFrame:
         """The columns of the result, under their public names; the best model of a group first."""
@@ -267,7 +267,7 @@ class Ranks:
         if not has_interval:
             return {"pooled": pooled, flag_without_interval(self._core.interval_kind): pl.lit(True)}
         buckets = pl.col(FEWEST)
-        seems = pl.when(HAS).then(buckets.cast(pl.Float64)).otherwise(units_in(buckets, self._confidence.buckets))
+        seems = clusters_in(buckets, self._confidence.buckets, pl.col(NUMBERED))
         is_of_samples = all(list(each.table.sample) == list(self._confidence.cluster) for each in self._samples)
         clusters = pl.coalesce(pl.col(COUNTED), seems) if is_of_samples else seems
         return {

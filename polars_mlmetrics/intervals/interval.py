@@ -24,6 +24,7 @@ from polars_mlmetrics.intervals.kinds import (
 from polars_mlmetrics.intervals.limits import Limits
 from polars_mlmetrics.intervals.student_t import (
     at_every_look,
+    clusters_in,
     deciding,
     degrees_of_freedom,
     jackknife,
@@ -34,7 +35,6 @@ from polars_mlmetrics.intervals.student_t import (
     standard_error,
     t_at,
     units_behind,
-    units_in,
     wilson,
 )
 from polars_mlmetrics.query.question import Confidence
@@ -93,10 +93,8 @@ class Interval(ABC):
 
     @property
     def clusters(self) -> pl.Expr:
-        """How many clusters the interval stands on, about: as many as buckets where each has its own."""
-        buckets = self.column("buckets")
-        by_hash = units_in(buckets, self.confidence.buckets)
-        return pl.when(self.column("is_numbered")).then(buckets.cast(pl.Float64)).otherwise(by_hash)
+        """How many clusters the interval stands on, about."""
+        return clusters_in(self.column("buckets"), self.confidence.buckets, self.column("is_numbered"))
 
     @property
     def _counted(self) -> pl.Expr:

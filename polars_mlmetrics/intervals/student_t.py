@@ -205,6 +205,11 @@ def units_in(occupied: pl.Expr, buckets: int) -> pl.Expr:
     return (1 - occupied / buckets).log() / log(1 - 1 / max(buckets, 2))
 
 
+def clusters_in(occupied: pl.Expr, buckets: int, is_numbered: pl.Expr) -> pl.Expr:
+    """How many clusters there are, about: as many as buckets where each has its own."""
+    return pl.when(is_numbered).then(occupied.cast(pl.Float64)).otherwise(units_in(occupied, buckets))
+
+
 def wilson(share: pl.Expr, units: pl.Expr, z: float) -> tuple[pl.Expr, pl.Expr]:
     """The ends of Wilson's interval for a share of so many units; of a share of 0, rounding would put one below 0."""
     center = (share + z**2 / (2 * units)) / (1 + z**2 / units)

@@ -9,7 +9,8 @@ import pytest
 from scipy import stats
 
 import polars_mlmetrics as mlm
-from polars_mlmetrics.engine.buckets import BUCKETS, bucket_of
+from polars_mlmetrics.engine.buckets import BUCKETS, OF_LOG, bucket_of
+from polars_mlmetrics.query import question
 from tests.analysis.months_log import AND, BASELINE, BY_HAND, by_hand, carried, log, small
 from tests.support.degrees import degrees_of_freedom
 
@@ -179,3 +180,14 @@ def test_rows_without_a_threshold_keep_the_whole_from_being_known() -> None:
     rows = log().with_columns(bound=pl.when(pl.col("country") != "FR").then(0.5))
     table = mlm.decompose(rows, mlm.f1(threshold=pl.col("bound")), **AND)
     assert table.filter(slice="").select("value", "mix", "rate", "change", "ci_flag").null_count().row(0) == (2,) * 5
+
+
+@pytest.mark.parametrize(("users", "flag"), [(29, "low_n"), (30, "ok")])
+def test_few_named_clusters_are_counted_one_by_one(users: int, flag: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the buckets of a hash 29 clusters would seem to be 31."""
+    monkeypatch.setattr(question, "BUCKETS", OF_LOG)
+    place, drawn = pl.int_range(users * 100), np.random.default_rng(1).integers(0, 1000, (3, users * 100))
+    rows = pl.select(sample=place, user=place % users, month=pl.Series(drawn[0] % 2).cast(pl.String))
+    rows = rows.with_columns(country=pl.Series(drawn[1] % 2), truth=1, score=pl.Series(drawn[2] > 400))
+    table = mlm.decompose(rows, mlm.recall(), "country", between="month", baseline="0", cluster="user")
+    assert set(table["ci_flag"]) == {flag}

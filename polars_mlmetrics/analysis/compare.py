@@ -9,13 +9,12 @@ from typing import Any, Unpack
 import polars as pl
 
 from polars_mlmetrics.contrasts.comparison import Adjust, Comparison, OfAllRows, OfLog, OfState
-from polars_mlmetrics.contrasts.pairing import check_between
+from polars_mlmetrics.contrasts.pairing import keys_with
 from polars_mlmetrics.data.frames import AnyFrame, Frame, Names, as_given_later, schema_of
 from polars_mlmetrics.data.roles import MODEL, Roles, checked_roles
-from polars_mlmetrics.engine.contents import Contents
-from polars_mlmetrics.errors import NameCollisionError, ParameterError, at_callers_line
+from polars_mlmetrics.errors import ParameterError, at_callers_line
 from polars_mlmetrics.formula.parameters import check_parameter
-from polars_mlmetrics.query.query import Key, Keys, listed
+from polars_mlmetrics.query.query import Key, Keys
 from polars_mlmetrics.query.question import Question
 from polars_mlmetrics.query.verb import Verb
 
@@ -151,18 +150,8 @@ def comparison_of(
     """Read a comparison of models in a log or in a state."""
     checked_roles(roles)
     _check_options(margin, adjust, pairs)
-    groups: list[Key] = listed(by)
-    if isinstance(between, str) and between in [key for key in groups if isinstance(key, str)]:
-        raise NameCollisionError(
-            f"two columns of the result would have the name {between!r}, by which compare tells the models apart: "
-            "leave it out of by=."
-        )
     schema = schema_of(frame, COMPARE.name)
-    if COMPARE.reads_state(schema):
-        check_between(between, Contents.of(schema).by, of="a by column of the state")
-    else:
-        check_between(between, schema)
-    keys = [*groups, between]
+    keys = keys_with(between, by, COMPARE, schema)
     question = Question.read(COMPARE, frame, metrics, keys, slices, ci=ci, cluster=cluster, roles=roles, schema=schema)
     question = question.at_every_look(anytime)
     if not pairs:

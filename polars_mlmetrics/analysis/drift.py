@@ -196,10 +196,7 @@ class Drift:
 
     def empty(self) -> pl.LazyFrame:
         """A table of the same columns, without rows."""
-        query = self._query
-        labels = {name: pl.String() for name in query.key_names()}
-        types = labels | query.types_of([*query.by, *query.slice_keys]) | query.types_of([self._between])
-        return COLUMNS.empty(types)
+        return COLUMNS.empty(self._query.types_of_keys(self._between))
 
     def table(self) -> pl.LazyFrame:
         """One row a group, slice and value."""

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Unpack
 
-from polars_mlmetrics.contrasts.pairing import check_between
+from polars_mlmetrics.contrasts.pairing import keys_with
 from polars_mlmetrics.contrasts.ranks import Ranks
 from polars_mlmetrics.data.frames import AnyFrame, Names, as_given_later, schema_of
 from polars_mlmetrics.data.roles import MODEL, Roles
-from polars_mlmetrics.engine.contents import Contents
-from polars_mlmetrics.errors import NameCollisionError, at_callers_line
+from polars_mlmetrics.errors import at_callers_line
 from polars_mlmetrics.formula.metric import Metric
-from polars_mlmetrics.query.query import Key, Keys, listed
+from polars_mlmetrics.query.query import Key, Keys
 from polars_mlmetrics.query.question import Question
 from polars_mlmetrics.query.verb import Verb
 
@@ -104,17 +103,8 @@ def rank(
     │ old   ┆ 0.665 ┆ 3        ┆ 3         ┆ false          ┆ 200       │
     └───────┴───────┴──────────┴───────────┴────────────────┴───────────┘
     """
-    groups: list[Key] = listed(by)
-    if isinstance(between, str) and between in [key for key in groups if isinstance(key, str)]:
-        raise NameCollisionError(
-            f"{between!r} is between=, the column that tells the models apart: leave it out of by=."
-        )
     schema = schema_of(frame, RANK.name)
-    if RANK.reads_state(schema):
-        check_between(between, Contents.of(schema).by, of="a by column of the state")
-    else:
-        check_between(between, schema)
-    keys = [*groups, between]
+    keys = keys_with(between, by, RANK, schema)
     question = Question.read(RANK, frame, [metric], keys, slices, ci=ci, cluster=cluster, roles=roles, schema=schema)
     ranks = Ranks(question)
     return as_given_later(frame, ranks.table, ranks.empty)

@@ -103,10 +103,7 @@ class Comparison(ABC):
 
     def empty(self) -> pl.LazyFrame:
         """A table of the same columns, without rows."""
-        query = self._query
-        labels = {name: pl.String() for name in query.key_names()}
-        types = labels | query.types_of([*query.by, *query.slice_keys]) | query.types_of([self._model])
-        return COLUMNS.empty(types)
+        return COLUMNS.empty(self._query.types_of_keys(self._model))
 
     @cached_property
     def _candidates(self) -> pl.Series:

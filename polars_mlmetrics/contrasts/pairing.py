@@ -12,10 +12,20 @@ import polars as pl
 from polars_mlmetrics.contrasts.sides import PAIR
 from polars_mlmetrics.data.expressions import any_of
 from polars_mlmetrics.data.roles import MODEL
+from polars_mlmetrics.engine.contents import Contents
 from polars_mlmetrics.engine.folds import bounds_of, fold, has_several, rows_of_few
 from polars_mlmetrics.engine.ranking import code_of
-from polars_mlmetrics.errors import INTERNAL, ColumnError, ParameterError, TableError, shown_values, unknown
-from polars_mlmetrics.query.query import Key
+from polars_mlmetrics.errors import (
+    INTERNAL,
+    ColumnError,
+    NameCollisionError,
+    ParameterError,
+    TableError,
+    shown_values,
+    unknown,
+)
+from polars_mlmetrics.query.query import Key, Keys, listed
+from polars_mlmetrics.query.verb import Verb
 
 N_PAIRS, N_UNPAIRED = f"{INTERNAL}n_pairs", f"{INTERNAL}n_unpaired"
 _BASELINE = "baseline"
@@ -45,6 +55,21 @@ def check_between(between: Key, columns: Iterable[str], of: str = "in the table"
     if isinstance(between, str) and between == MODEL and MODEL not in known:
         lacking = unknown("column", MODEL, known, of=of)
         raise ColumnError(f"{lacking} Pass between= with the column that tells the models apart.")
+
+
+def keys_with(between: Key, by: Keys | None, verb: Verb, schema: pl.Schema) -> list[Key]:
+    """The keys of a log or a state, the column that tells models apart after those of `by`. Raise where they clash."""
+    groups: list[Key] = listed(by)
+    if isinstance(between, str) and between in [key for key in groups if isinstance(key, str)]:
+        raise NameCollisionError(
+            f"two columns of the result would have the name {between!r}, by which {verb.name} tells the models apart: "
+            "leave it out of by=."
+        )
+    if verb.reads_state(schema):
+        check_between(between, Contents.of(schema).by, of="a by column of the state")
+    else:
+        check_between(between, schema)
+    return [*groups, between]
 
 
 class SameRows:

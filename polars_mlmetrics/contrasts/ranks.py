@@ -96,9 +96,7 @@ class Ranks:
 
     def empty(self) -> pl.LazyFrame:
         """A table of the same columns, without rows."""
-        query = self._query
-        labels = {name: pl.String() for name in query.key_names()}
-        return COLUMNS.empty(labels | query.types_of([*query.by, *query.slice_keys]) | query.types_of([self._model]))
+        return COLUMNS.empty(self._query.types_of_keys(self._model))
 
     def table(self) -> pl.LazyFrame:
         """One row a group, slice and model."""

@@ -158,6 +158,11 @@ class Query:
         """The types of keys, by their names in the result."""
         return {key.name: self.schema[key.column] for key in keys}
 
+    def types_of_keys(self, *more: KeyColumn) -> dict[str, pl.DataType]:
+        """The types of all columns of the result that say which row is which, and of more keys."""
+        texts: dict[str, pl.DataType] = {name: pl.String() for name in self.key_names()}
+        return texts | self.types_of([*self.by, *self.slice_keys, *more])
+
     def check_names(self, results: Iterable[str]) -> None:
         """Refuse a result in which two columns would have one name."""
         check_names([*self.key_names(), *results])

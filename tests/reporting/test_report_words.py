@@ -89,9 +89,13 @@ def test_what_is_found(name: str) -> None:
     log, slices, *said = FOUND[name]
     overall, where, _ = summary(log, slices=slices, baseline=None if name == "one" else "champion")
     assert [f"{card.sign} {card.heading}" for card in (overall, where)] == said
-    counted = {"better": " it is better in 5 and unclear in 1.", "unclear": ", none shows a clear difference."}
-    if name in counted:
-        both(where, f"Of the 6 slices that can be judged{counted[name]}")
+    if name in ("better", "unclear"):
+        table = mlm.compare(log, LOSS, baseline="champion", slices=slices).filter(pl.col("slice") != "")
+        better, unclear = (table.filter(verdict=verdict).height for verdict in ("better", "unclear"))
+        counted = (
+            f" it is better in {better} and unclear in {unclear}." if better else ", none shows a clear difference."
+        )
+        both(where, f"Of the {better + unclear} slices that can be judged{counted}")
 
 
 def test_a_difference_without_an_interval_is_no_verdict() -> None:

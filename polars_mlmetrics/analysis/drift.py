@@ -262,7 +262,7 @@ class Drift:
         return table.select(*by, pl.col(self._between.column).alias(self._between.name), *COLUMNS.cast())
 
     def _chances(self, by: list[str], numbers: pl.LazyFrame, n_pairs: int) -> pl.LazyFrame:
-        """What chance gives each pair; null where nobody knows which rows depend on one another."""
+        """The part of chance in each pair; null where nobody knows which rows depend on one another."""
         keys = [*by, self._between.column]
         if not self._scored.has_buckets:
             names = ("psi_expected", "p", "n_buckets", DECIDING, LARGEST)

@@ -74,7 +74,7 @@ def _entropy(share: pl.Expr, middle: pl.Expr) -> pl.Expr:
 
 
 def chances(cells: pl.DataFrame, n_pairs: int) -> pl.DataFrame:
-    """What chance alone gives each pair, from the weights of its sides by bucket and cell."""
+    """The part of chance in each pair, from the weights of its sides by bucket and cell."""
     size = 1 + (cells.select(pl.col(CELL).max()).item() or 0)
     many = whole_times(size * max(size, BUCKETS), AT_ONCE)
     found = []
@@ -124,6 +124,6 @@ def _chances(ours: Numbers, theirs: Numbers) -> pl.DataFrame:
 
 
 def _less(whole: Numbers, part: Numbers) -> Numbers:
-    """What is left of a whole without a part; 0 where rounding alone leaves something."""
+    """A whole without a part; 0 where rounding alone leaves something."""
     left = whole - part
     return np.where(left > NOISE * whole, left, 0.0)

@@ -171,10 +171,10 @@ class MixAndRate(ABC):
         columns = slices.value(self._core).cast(pl.Float64).alias(VALUE), self._weight().cast(pl.Float64).alias(WEIGHT)
         replicates = [self._replicates(*columns)] if self._without else []
         of_whole = whole.value(self._core).cast(pl.Float64).alias(VALUE)
-        # What is asked of a plan comes before its table.
-        asked = [(slices, [*columns, *self._facts(slices)], False), (whole, [of_whole, *self._facts(whole)], True)]
+        # A plan must know its columns before its table is made.
+        wanted = [(slices, [*columns, *self._facts(slices)], False), (whole, [of_whole, *self._facts(whole)], True)]
         tables = [
-            plan.groups().select(*plan.by, *facts, pl.lit(is_whole).alias(IS_WHOLE)) for plan, facts, is_whole in asked
+            plan.groups().select(*plan.by, *facts, pl.lit(is_whole).alias(IS_WHOLE)) for plan, facts, is_whole in wanted
         ]
         return [pl.concat(tables, how="diagonal"), *replicates]
 
@@ -335,7 +335,7 @@ def _mean(side: str, group: Sequence[str]) -> pl.Expr:
 
 
 def _mix_and_rate() -> list[pl.Expr]:
-    """What each slice adds to the change, and the size of what that is made of."""
+    """The addends of each slice to the change, and the size of their terms."""
     share, other_share, whole, other_whole = (pl.col(name + side) for name in (SHARE, WHOLE) for side in SIDES)
     value, other = values_of_both()
     above = 0.5 * (value + other) - 0.5 * (whole + other_whole)

@@ -25,7 +25,7 @@ _OF_UNIT = pl.col(f"{INTERNAL}value_of_unit")
 
 
 class Quotient(NamedTuple):
-    """What is divided, and by what."""
+    """A numerator and its denominator."""
 
     numerator: pl.Expr
     denominator: pl.Expr
@@ -64,7 +64,7 @@ def denominator_of(measure: Measure) -> Measure | None:
 
 
 def _denominator(u: Unit, *, measure: Measure) -> pl.Expr:
-    """What the formula of a measure divides by."""
+    """The denominator in the formula of a measure."""
     found = _quotient_in(measure.declaration.formula(u, **measure.parameters))
     assert found is not None
     return found.denominator

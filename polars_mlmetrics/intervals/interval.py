@@ -153,7 +153,7 @@ class Interval(ABC):
 
     @property
     def _facts(self) -> dict[str, pl.Expr]:
-        """What flags go by, once the error is known."""
+        """Columns that flags are made of, once the error is known."""
         return {"buckets": self.column("buckets").fill_null(0)}
 
     def _df(self, buckets: pl.Expr) -> pl.Expr:

@@ -112,7 +112,7 @@ class Intervals:
         self._unit_keys = list(unit_keys)
         self._intervals: list[Interval] = []
         self._parts: dict[int, list[Planned]] = {}
-        """What intervals of so many buckets need of the plan."""
+        """The parts of the plan that intervals of so many buckets need."""
 
     def with_ends(self, result: Result, metric: Node, limits: Limits | None = None) -> Result:
         """The result of a metric, with the ends of its interval."""
@@ -194,7 +194,7 @@ class Intervals:
         return labels, classes
 
     def _looks(self, metric: Node, tightest: int) -> Looks:
-        """What its interval goes by where it is right at every look."""
+        """The counts for an interval of a metric that is right at every look."""
         labels, classes = self._rarest(metric)
         rows = [side for counts in counts_in(metric) for side in self.sides(counts.used)]
         few = any_of([each < FEW_CLUSTERS for each in (*labels, *classes)])

@@ -14,7 +14,7 @@ from polars_mlmetrics.query.question import Confidence
 
 
 class Looks(NamedTuple):
-    """What an interval goes by that is right at every look at all rows so far."""
+    """The counts for an interval that is right at every look at all rows so far."""
 
     rows: pl.Expr
     """How many rows count; of parts, or sides, those of the smallest."""

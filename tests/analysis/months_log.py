@@ -57,7 +57,7 @@ OfRows = Callable[[Columns], tuple[NDArray[Any], NDArray[Any]]]
 """The numerator and the denominator that each row adds."""
 
 
-def said(rows: Columns) -> NDArray[Any]:
+def predicted(rows: Columns) -> NDArray[Any]:
     return np.asarray(rows["score"] > 0.5)
 
 
@@ -67,7 +67,7 @@ def log_loss(rows: Columns) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 def f1(rows: Columns) -> tuple[NDArray[Any], NDArray[Any]]:
-    return 2 * (said(rows) & (rows["truth"] == 1)), said(rows) * 1 + rows["truth"]
+    return 2 * (predicted(rows) & (rows["truth"] == 1)), predicted(rows) * 1 + rows["truth"]
 
 
 def one_less_twice_f1(rows: Columns) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -76,9 +76,9 @@ def one_less_twice_f1(rows: Columns) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 BY_HAND: dict[str, tuple[mlm.Metric, OfRows]] = {
-    "accuracy": (mlm.accuracy(), lambda r: (said(r) == r["truth"], np.ones_like(r["score"]))),
-    "precision": (mlm.precision(), lambda r: (said(r) & (r["truth"] == 1), said(r))),
-    "recall": (mlm.recall(), lambda r: (said(r) & (r["truth"] == 1), r["truth"])),
+    "accuracy": (mlm.accuracy(), lambda r: (predicted(r) == r["truth"], np.ones_like(r["score"]))),
+    "precision": (mlm.precision(), lambda r: (predicted(r) & (r["truth"] == 1), predicted(r))),
+    "recall": (mlm.recall(), lambda r: (predicted(r) & (r["truth"] == 1), r["truth"])),
     "f1": (mlm.f1(), f1),
     "log_loss": (mlm.log_loss(), log_loss),
     "1 - 2 f1": (1 - 2 * mlm.f1(), one_less_twice_f1),
@@ -89,7 +89,7 @@ Parts = dict[str, dict[str, float]]
 
 
 def by_hand(rows: pl.DataFrame, of_rows: OfRows, month: str, *, weighted: bool) -> Parts:
-    """What `decompose` must give of one candidate, as its definition says."""
+    """The parts of a change of one candidate, by the definition of `decompose`."""
     known = rows.filter(pl.col("score").is_not_null())
     sums: dict[str, dict[str, tuple[float, float]]] = {}
     for side, value in (("1", month), ("0", BASELINE)):

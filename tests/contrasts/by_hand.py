@@ -7,7 +7,7 @@ import numpy as np
 from scipy import stats
 
 NOTHING = 1e-20
-"""What varies by less is the same, but for rounding."""
+"""A smaller deviation is one of rounding."""
 
 Array = np.ndarray[Any, Any]
 

@@ -1,4 +1,4 @@
-"""What chance gives the difference of two distributions, against the definition in loops and scipy's F."""
+"""The part of chance in the difference of two distributions, against its definition in loops and scipy's F."""
 
 import numpy as np
 import polars as pl

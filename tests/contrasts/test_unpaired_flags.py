@@ -1,4 +1,4 @@
-"""What is said of all rows, and of few pairs: the side of which less is known decides what is believed."""
+"""The flags of all rows, and of few pairs: the side of which less is known decides."""
 
 from collections.abc import Sequence
 from math import isfinite

@@ -8,9 +8,11 @@ from typing import Any, Literal, Unpack
 
 import polars as pl
 
+from polars_mlmetrics.contrasts.paired_log import Change
+from polars_mlmetrics.contrasts.pairing import keys_with
 from polars_mlmetrics.data.door import check_columns, to_hold
 from polars_mlmetrics.data.frames import Frame, Names, column_names, is_at_hand, schema_of
-from polars_mlmetrics.data.roles import Roles, check_free, checked_roles
+from polars_mlmetrics.data.roles import MODEL, Roles, check_free, checked_roles
 from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.errors import (
     ColumnError,
@@ -23,15 +25,15 @@ from polars_mlmetrics.errors import (
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.parameters import Count, check_parameter
 from polars_mlmetrics.formula.tree import WITHOUT_INTERVAL
-from polars_mlmetrics.query.query import Keys, Query, check_names
+from polars_mlmetrics.query.query import Key, Keys, Query, check_names
 from polars_mlmetrics.query.question import Question, check_clusters
 from polars_mlmetrics.query.verb import Verb
 from polars_mlmetrics.slice_search.choose import Members, candidates_of, choose, hide_repeats
 from polars_mlmetrics.slice_search.contrast import contrasts_at
 from polars_mlmetrics.slice_search.count import CellSums
-from polars_mlmetrics.slice_search.encode import EVEN, GROUP, EncodedLog, EncodedState, passes_for
+from polars_mlmetrics.slice_search.encode import EVEN, GROUP, EncodedLog, EncodedState, Search, passes_for
 from polars_mlmetrics.slice_search.features import type_of, warn_of
-from polars_mlmetrics.slice_search.show import COLUMNS, confirm, pooled_groups, show, tested
+from polars_mlmetrics.slice_search.show import COLUMNS, confirm, facts_of_groups, show, tested
 
 FIND_SLICES = Verb("find_slices", takes_states=True, takes_several=False, needs_interval=True, has_grid=True)
 
@@ -58,13 +60,16 @@ def find_slices(
     worse: Literal["low", "high"] | None = None,
     top: int = 10,
     bins: int = 5,
+    between: Key | None = None,
+    baseline: Any = None,
+    pairs: bool = True,
     cluster: Names = None,
     passes: int | Literal["auto", "files"] | None = None,
     memory: int | str | None = None,
     progress: bool = True,
     **roles: Unpack[Roles],
 ) -> pl.DataFrame:
-    """Find the slices of a log in which a metric is worse than in the rest of their group.
+    """Find the slices of a log in which a metric is worse than in the rest of their group; or became worse.
 
     It tries every combination of up to `depth` features on one half of the samples, takes up to 20 of the surest ones
     in each group (4 at a time; then the rows of the worst are set aside, and the others are looked at again), and
@@ -97,6 +102,14 @@ def find_slices(
         "low" or "high": which values are bad. A metric that says so itself needs none.
     top, bins
         See `features`.
+    between, baseline
+        The column (or row-wise expression) that tells models apart, "model" if none is named, or months; and the value
+        that the others are compared with. With a baseline, what is searched is how the metric changed: where the new
+        model is worse than the old one by more than elsewhere. A slice that was always bad, and did not change, is none.
+        Each other value is searched by itself.
+    pairs
+        As in `compare`: whether only samples that both sides have are compared, here with the same features on both.
+        False compares all rows of both sides, such as those of two months.
     cluster, passes, memory, progress
         As in `evaluate`; but a log of more than a million rows is read in passes also where none are asked for, each
         time that the search needs its rows. What is held are sums of slices, and the rows of one pass.
@@ -119,6 +132,12 @@ def find_slices(
     same features. A slice whose gap is less than two standard errors in the samples of the search is left out. Where
     none is left, a warning says how many slices were tried, and how many of them were large enough.
 
+    With a baseline the column `between` comes after the by columns. `value`, `rest` and `parent_value` are changes, the
+    value of the candidate less that of the baseline, and `gap` is how much worse the change of the slice is than that
+    of the rest. `share_of_harm` is how much of the change of the group would be gone if the slice had changed like the
+    rest; null where the group did not become worse, and no slice is flagged "leak?". `n_samples` are pairs, or the
+    samples of the side that has fewer; `n_rows` are those of both sides. Flags are "few_pairs" and "pairs_unknown" too.
+
     Examples
     --------
     >>> import polars as pl, polars_mlmetrics as mlm
@@ -139,10 +158,24 @@ def find_slices(
     ╞═══════════════════════╪═══════════╪══════╪══════╡
     │ country=FR, age >= 65 ┆ 200       ┆ 0.89 ┆ 0.88 │
     └───────────────────────┴───────────┴──────┴──────┘
+    >>> old = log.with_columns(model=pl.lit("old"))
+    >>> worse = pl.when(country="FR").then(pl.col("score") - 0.2).otherwise("score")
+    >>> models = pl.concat([old, old.with_columns(model=pl.lit("new"), score=worse)])
+    >>> table = mlm.find_slices(models, mlm.brier_score(), ["country", "age"], between="model", baseline="old", k=1)
+    >>> table.select("model", "slice", "n_samples", pl.col("value", "rest", "gap").round(2))
+    shape: (1, 6)
+    ┌───────┬───────────────────────┬───────────┬───────┬──────┬──────┐
+    │ model ┆ slice                 ┆ n_samples ┆ value ┆ rest ┆ gap  │
+    │ ---   ┆ ---                   ┆ ---       ┆ ---   ┆ ---  ┆ ---  │
+    │ str   ┆ str                   ┆ i64       ┆ f64   ┆ f64  ┆ f64  │
+    ╞═══════╪═══════════════════════╪═══════════╪═══════╪══════╪══════╡
+    │ new   ┆ country=FR, age >= 65 ┆ 200       ┆ 0.3   ┆ 0.03 ┆ 0.27 │
+    └───────┴───────────────────────┴───────────┴───────┴──────┴──────┘
     """
     for name, value in {"depth": depth, "k": k, "top": top, "bins": bins}.items():
         check_parameter("find_slices", name, value, Count)
     check_parameter("find_slices", "min_samples", min_samples, Count | None)
+    check_sides(between, baseline, pairs)
     schema = schema_of(frame, FIND_SLICES.name)
     is_of_state = FIND_SLICES.reads_state(schema)
     FIND_SLICES.read_metrics([metric])
@@ -153,19 +186,23 @@ def find_slices(
     if not is_of_state:
         frame = searchable(frame, schema, roles, reads_now=not passes)
     slices = names if is_of_state else None
+    keys = by if baseline is None else keys_with(MODEL if between is None else between, by, FIND_SLICES, schema)
     question = Question.read(
-        FIND_SLICES, frame, [metric], by, slices, ci=LEVEL, cluster=cluster, roles=roles, schema=schema
+        FIND_SLICES, frame, [metric], keys, slices, ci=LEVEL, cluster=cluster, roles=roles, schema=schema
     )
     check_intervals(question)
     if cluster is not None and isinstance(frame, pl.LazyFrame):  # its rows are read now anyway
         check_clusters(question.query)
     if not is_of_state:
         check_features(question.query, names)
-        question = replace(question, passes=passes_for(question.query, passes, memory, progress=progress))
     check_names([*(key.name for key in question.query.by), *COLUMNS])
+    change = None if baseline is None else Change.of(question, baseline, names, pairs=pairs)
+    question = question if change is None else change.question
+    if not is_of_state:
+        question = replace(question, passes=passes_for(question.query, passes, memory, progress=progress))
     encode = EncodedState if is_of_state else EncodedLog
-    encoded = encode(question, sign, names, top, bins)
-    cells = CellSums(encoded, depth, min_samples)
+    cells = CellSums(encode(Search(question, sign, change), names, top, bins), depth, min_samples)
+    encoded = cells.encoded
     _check_values(cells)
     large = {encoded.features[i].name for i in cells.large_features}
     small = dict.fromkeys(feature.name for feature in encoded.features if feature.name not in large)
@@ -187,7 +224,7 @@ def _worse(cells: CellSums, scores: pl.DataFrame, k: int) -> pl.DataFrame:
         return COLUMNS.empty(query.types_of(query.by)).collect()
     members = Members(cells, candidates)
     table = confirm(cells, scores, members, choose(members, candidates))
-    table = tested(cells.encoded, table.join(pooled_groups(cells.encoded), on=GROUP))
+    table = tested(cells.encoded, table.join(facts_of_groups(cells), on=GROUP))
     return show(cells, scores, hide_repeats(members, table, k))
 
 
@@ -200,6 +237,16 @@ def _check_values(cells: CellSums) -> None:
         raise MetricError(
             f"{encoded.metric.output_name} is {broken[0]} in the whole log, or in a group of by=: no slice can be "
             "compared with the rest. `check` names the rows."
+        )
+
+
+def check_sides(between: Any, baseline: Any, pairs: Any) -> None:
+    """Refuse what is for a change where there is no baseline."""
+    check_parameter("find_slices", "pairs", pairs, bool)
+    if baseline is None and (between is not None or not pairs):
+        given = "pairs=False" if between is None else "between="
+        raise ParameterError(
+            f"{given} is for a change: pass baseline= too, the value that the others are compared with."
         )
 
 

@@ -11,12 +11,20 @@ from typing import Any, Literal, NamedTuple
 import polars as pl
 
 from polars_mlmetrics.contrasts.differences import COLUMNS, UNCLEAR, Differences, DifferencesOfAllRows
-from polars_mlmetrics.contrasts.pairing import N_PAIRS, N_UNPAIRED, Pairing, SameRows, candidates_of
-from polars_mlmetrics.contrasts.sides import IS_BASELINE, PAIR, PairPlan, Pairs
+from polars_mlmetrics.contrasts.pairing import (
+    N_PAIRS,
+    N_UNPAIRED,
+    Pairing,
+    SameRows,
+    candidates_of,
+    nothing_paired,
+    only_pairs,
+)
+from polars_mlmetrics.contrasts.sides import PAIR, PairPlan, Pairs
 from polars_mlmetrics.data.roles import MODEL, Table
 from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.engine.sources import LogSource, Source
-from polars_mlmetrics.errors import INTERNAL, MetricError, StateError, TableError
+from polars_mlmetrics.errors import INTERNAL, MetricError
 from polars_mlmetrics.formula.arithmetic import first_that_holds
 from polars_mlmetrics.formula.measure import Measure, Node
 from polars_mlmetrics.formula.over_targets import counts_in, samples_of
@@ -91,14 +99,8 @@ class Comparison(ABC):
         """The same; an error where no group has a pair."""
         table = self.table().collect()
         if table.height and table["n_pairs"].eq_missing(0).all():
-            sample = ", ".join(map(repr, self._query.measures[0].table.sample))
-            raise TableError(
-                f"there is nothing to compare: no sample is on both sides. No value of {sample} has a row that counts "
-                f"with {self._model.name!r} = {self._baseline!r} and one with another {self._model.name!r}. Pass "
-                f"sample= {self._where_samples_are_named}for a column that has the same values on both sides. Pass "
-                "pairs=False if the two sides are meant to have other samples, such as those of two months. A row "
-                "counts if its score, its truth, its weight and all that the metric reads are known."
-            )
+            sample = self._query.measures[0].table.sample
+            raise nothing_paired(sample, self._model.name, self._baseline, self._where_samples_are_named)
         return table.lazy()
 
     def empty(self) -> pl.LazyFrame:
@@ -128,7 +130,7 @@ class Comparison(ABC):
     def _of_part(self, part: ComparedPart, by: list[str]) -> list[pl.LazyFrame]:
         """One row a group and candidate, with a list of the rows of the metrics; a table for those alike."""
         pairs = Pairs(part.source, self._by, self._model.column, self._baseline, part.candidates)
-        plan = PairPlan(pairs, [*by, PAIR, IS_BASELINE], self._query.readings)
+        plan = PairPlan(pairs, [*by, PAIR], self._query.readings)
         differences = self._differences(plan, self._confidence)
         kinds = []
         for alike in part.groups:
@@ -251,7 +253,7 @@ class OfLog(Comparison):
 
     def _least(self, plan: PairPlan, metric: Node, count: Callable[[RowCounts], Measure]) -> pl.Expr:
         """A count of the candidate's rows: the least of those of the parts of a metric, as in a tidy table."""
-        return pl.min_horizontal(plan.values(count(counts))[0] for counts in counts_in(metric))
+        return pl.min_horizontal(plan.sides(count(counts))[0] for counts in counts_in(metric))
 
     def _with_pairs(self, plan: PairPlan, alike: Alike, part: ComparedPart) -> Callable[[pl.LazyFrame], pl.LazyFrame]:
         slicing = [key for key in plan.keys if key not in (*self._by, PAIR)]
@@ -281,7 +283,7 @@ class OfState(Comparison):
         """How many pairs there are in a group that both have; null where that is not known."""
         if not has_pairs_alone(self._question, self._model.name) or not all(map(plan.can_answer, alike.samples)):
             return pl.lit(None)
-        sides = [plan.values(count) for count in alike.samples]
+        sides = [plan.sides(count) for count in alike.samples]
         # A state of a file that one of the models lacks holds samples of the other alone.
         is_known = [(ours == theirs) | (ours == 0) | (theirs == 0) for ours, theirs in sides]
         return pl.when(is_known).then(pl.min_horizontal(count for counts in sides for count in counts))
@@ -296,10 +298,7 @@ class OfAllRows(Comparison):
     def __init__(self, *comparison: Any) -> None:
         super().__init__(*comparison)
         if has_pairs_alone(self._question, self._model.name):
-            raise StateError(
-                f"this state holds only the samples that all {self._model.name!r} have, and pairs=False compares all "
-                "rows: make it without between=."
-            )
+            raise only_pairs(self._model.name)
 
     def _with_pairs(self, plan: PairPlan, alike: Alike, part: ComparedPart) -> Callable[[pl.LazyFrame], pl.LazyFrame]:
         nothing = pl.lit(None, dtype=pl.Int64)

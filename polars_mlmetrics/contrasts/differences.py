@@ -10,7 +10,7 @@ import polars as pl
 from polars_mlmetrics.contrasts.pairing import N_PAIRS, N_UNPAIRED
 from polars_mlmetrics.contrasts.sides import PairPlan, named_of_baseline
 from polars_mlmetrics.data.expressions import any_of
-from polars_mlmetrics.formula.measure import Measure, Node, Planned
+from polars_mlmetrics.formula.measure import Measure, Node
 from polars_mlmetrics.intervals.interval import Replicated, unless_noise
 from polars_mlmetrics.intervals.intervals import Intervals
 from polars_mlmetrics.intervals.kinds import core_of, planned_in, range_of
@@ -56,9 +56,6 @@ class Differences(Intervals):
         super().__init__(plan, confidence)
         self._pairs = plan
 
-    def sides(self, measure: Planned) -> list[pl.Expr]:
-        return list(self._pairs.values(measure))
-
     def row(self, metric: Node, n_clusters: pl.Expr, several: Sequence[Measure]) -> pl.Expr:
         """The row of one metric, as a struct. `n_clusters` counts the clusters that it uses.
 
@@ -73,7 +70,7 @@ class Differences(Intervals):
         is_broken = value.is_nan() | baseline_value.is_nan()
         difference = pl.when(is_broken).then(float("nan")).otherwise(value - baseline_value)
         is_known = difference.is_finite()
-        is_pooled = any_of([side > 0 for each in several for side in self._pairs.values(each)])
+        is_pooled = any_of([side > 0 for each in several for side in self._pairs.sides(each)])
         undefined = dict.fromkeys(self._pairs.add(part).undefined_units for part in planned_in(metric))
         flag = self.flag_of(core, replicated, is_pooled, n_clusters, **self._notes(), **self.rare(core))
         columns: dict[str, pl.Expr | None] = {
@@ -113,7 +110,7 @@ class Differences(Intervals):
 
     def _shown_values(self, metric: Node) -> list[pl.Expr]:
         """The values of both sides."""
-        return [side.cast(pl.Float64) for side in self._pairs.values(metric)]
+        return [side.cast(pl.Float64) for side in self._pairs.sides(metric)]
 
     def _notes(self) -> Mapping[str, pl.Expr]:
         """Flags of pairs."""
@@ -139,10 +136,10 @@ class DifferencesOfAllRows(Differences):
         return {}
 
     def _replicated(self, name: str, metric: Node, weights: Sequence[Measure], *interval: Any) -> Replicated:
-        of_sides = [self.sides(each) for each in weights]
+        of_sides = [self._pairs.sides(each) for each in weights]
         sides = [
             OneSide(value, f"{name}_{side}", metric, [weight[side] for weight in of_sides], *interval)
-            for side, value in enumerate(self._pairs.values(metric))
+            for side, value in enumerate(self._pairs.sides(metric))
         ]
         self._intervals += sides
         return OfTwoSides(sides, name, metric, [weight[0] for weight in of_sides], *interval)

@@ -20,6 +20,7 @@ from polars_mlmetrics.errors import (
     ColumnError,
     NameCollisionError,
     ParameterError,
+    StateError,
     TableError,
     shown_values,
     unknown,
@@ -47,6 +48,25 @@ def candidates_of(models: pl.LazyFrame, baseline: Any, name: str) -> pl.Series:
     if candidates.is_empty():
         raise ParameterError(f"{name!r} has no other value than baseline={baseline!r}.")
     return candidates
+
+
+def nothing_paired(sample: Sequence[str], model: str, baseline: Any, where: str = "") -> TableError:
+    """The error where no sample is on both sides. `where` says where samples are named, if not in this call."""
+    return TableError(
+        f"there is nothing to compare: no sample is on both sides. No value of {', '.join(map(repr, sample))} has a "
+        f"row that counts with {model!r} = {baseline!r} and one with another {model!r}. Pass sample= {where}for a "
+        "column that has the same values on both sides. Pass pairs=False if the two sides are meant to have other "
+        "samples, such as those of two months. A row counts if its score, its truth, its weight and all that the "
+        "metric reads are known."
+    )
+
+
+def only_pairs(model: str) -> StateError:
+    """The error where all rows of a state are wanted, and it was made of pairs."""
+    return StateError(
+        f"this state holds only the samples that all {model!r} have, and pairs=False compares all rows: make it "
+        "without between=."
+    )
 
 
 def check_between(between: Key, columns: Iterable[str], of: str = "in the table") -> None:

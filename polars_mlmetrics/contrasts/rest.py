@@ -60,9 +60,9 @@ class Sides(NamedTuple):
 def values_by(plan: Plan, metric: Node, source: Source, by: Sequence[str]) -> pl.LazyFrame:
     """The `value` of a metric by some keys, and the BOUND of how far bins may put it off."""
     plan = plan.again(source, by)
-    bounds = [plan.value(bound) for bound in coarseness_of(metric)]
+    bounds = [side for bound in coarseness_of(metric) for side in plan.sides(bound)]
     value = plan.value(metric).cast(pl.Float64).alias("value")
-    return plan.groups().select(*by, value, pl.sum_horizontal([pl.lit(0.0), *bounds]).alias(BOUND))
+    return plan.groups().select(*plan.keys, value, pl.sum_horizontal([pl.lit(0.0), *bounds]).alias(BOUND))
 
 
 def sides_of(plan: Plan, metric: Node, source: Source, slices: pl.DataFrame, n_buckets: int) -> Sides:
@@ -92,7 +92,7 @@ def sides_of(plan: Plan, metric: Node, source: Source, slices: pl.DataFrame, n_b
     return Sides(values, rests, alone[0], alone[1], np.nan_to_num(bound))
 
 
-def against_rest(sides: Sides, n_buckets: Numbers, metric: Node, sign: int) -> pl.DataFrame:
+def against_rest(sides: Sides, n_buckets: Numbers, metric: Node, sign: int, *, is_change: bool = False) -> pl.DataFrame:
     """`value`, `rest`, `gap` (positive is worse), `se` and `OF_GAP`.
 
     `n_buckets` are those that the group of each slice has. `sign` is 1 where low values are bad, else -1.
@@ -105,11 +105,14 @@ def against_rest(sides: Sides, n_buckets: Numbers, metric: Node, sign: int) -> p
     columns = {"value": sides.value[:, -1], "rest": sides.rest[:, -1], "gap": gap, "bound": sides.bound}
     columns |= {"value_alone": sides.value_alone, "rest_alone": sides.rest_alone}
     columns |= {**powers_of_rows(moved, size), "n": n_buckets.astype(float)}
+    low, high = range_of(metric)
     square = standard_error(pl.col("n"), pl.col("squares"), pl.lit(1.0)) ** 2
     for side in ("value", "rest"):
         # A side which no bucket moves has the error of its few units.
         units = pl.col(f"{side}_alone")
-        own = error_of_constant(pl.col(side), units, moved.shape[1], range_of(metric))
+        # That nothing changes in a few units is as little known as that none of them is wrong.
+        value, ends = (pl.col(side).abs(), (0.0, high - low)) if is_change else (pl.col(side), (low, high))
+        own = error_of_constant(value, units, moved.shape[1], ends)
         square += pl.when(units.is_not_null()).then(ratio(own, pl.col("scale")) ** 2).otherwise(0.0)
     is_known = pl.col("squares").is_not_null() & (pl.col("n") >= 2)
     error = pl.when(is_known).then(square.sqrt() * pl.col("scale")).alias("se")
@@ -124,7 +127,7 @@ def t_of(gap: pl.Expr, error: pl.Expr) -> pl.Expr:
     return pl.when(error > 0).then(ratio(gap, error)).when(error == 0).then(endless)
 
 
-def with_tests(table: pl.DataFrame, metric: Node, confidence: Confidence) -> pl.DataFrame:
+def with_tests(table: pl.DataFrame, metric: Node, confidence: Confidence, *, is_change: bool = False) -> pl.DataFrame:
     """Slices with the ends of their gaps, `low` and `high`, and `p`: the chance of a gap as large were there none.
 
     A slice is looked at because it may be worse, so p has one side; the interval has two. Beside `gap` and `se` the
@@ -136,7 +139,8 @@ def with_tests(table: pl.DataFrame, metric: Node, confidence: Confidence) -> pl.
     table = table.with_columns(t_of(gap, se).alias(T), df.alias(DF))
     away = pl.when(varies).then(t_at(pl.col(DF), confidence.level) * se)
     lowest, highest = range_of(metric)
-    ends = [end.clip(lowest - highest, highest - lowest) for end in (gap - away, gap + away)]
+    widest = (highest - lowest) * (2 if is_change else 1)
+    ends = [end.clip(-widest, widest) for end in (gap - away, gap + away)]
     beyond = p_value(pl.col(T), pl.col(DF)) * 0.5
     p = pl.when(varies & (gap > 0)).then(beyond).when(varies).then(1 - beyond)
     return table.with_columns(ends[0].alias("low"), ends[1].alias("high"), p.alias("p"))

@@ -26,6 +26,18 @@ IS_BASELINE = f"{INTERNAL}is_baseline"
 _IS_THERE = f"{INTERNAL}is_there"
 
 
+def beside_baseline(model: str, baseline: Any, candidates: pl.Series) -> pl.LazyFrame:
+    """The models, each with what a row of it is of: a candidate of its own pair, the baseline of every pair."""
+    known = pl.Series(model, [baseline], dtype=candidates.dtype, strict=False)
+    sides = {False: candidates.alias(model), True: known.new_from_index(0, len(candidates))}
+    return pl.concat(
+        [
+            pl.LazyFrame([side, candidates.alias(PAIR)]).with_columns(pl.lit(is_it).alias(IS_BASELINE))
+            for is_it, side in sides.items()
+        ]
+    )
+
+
 class Pairs(OfSource):
     """A source by model as one by candidate, in which the rows of the baseline are beside those of each candidate.
 
@@ -36,8 +48,7 @@ class Pairs(OfSource):
         self.source = source
         self.by = list(by)
         self._model = model
-        self._is_baseline = pl.col(model).eq_missing(pl.lit(baseline, dtype=candidates.dtype))
-        self._candidates = pl.LazyFrame({PAIR: candidates})
+        self._beside = beside_baseline(model, baseline, candidates)
         self.schema = pl.Schema({**source.schema, PAIR: candidates.dtype, IS_BASELINE: pl.Boolean()})
 
     def partials(self, partials: Sequence[Partial], by: list[str]) -> list[PartialTable]:
@@ -61,24 +72,20 @@ class Pairs(OfSource):
 
     def _paired(self, table: pl.LazyFrame) -> pl.LazyFrame:
         """Rows by model, as rows by candidate: its own, and those of the baseline."""
-        table = table.cache()
-        own = table.filter(~self._is_baseline).rename({self._model: PAIR})
-        own = own.with_columns(pl.lit(False).alias(IS_BASELINE))
-        of_baseline = table.filter(self._is_baseline).drop(self._model).join(self._candidates, how="cross")
-        of_baseline = of_baseline.with_columns(pl.lit(True).alias(IS_BASELINE))
-        return pl.concat([own, of_baseline.select(own.collect_schema().names())])
+        return matched(table, self._beside, [self._model]).drop(self._model)
 
 
 class PairPlan(Plan):
-    """Differences of metrics between each candidate and the baseline, by group. The groups have PAIR and IS_BASELINE.
+    """Differences of metrics between each candidate and the baseline, by group.
 
     To intervals it is a plan like any other, whose values are the differences. A row of its table has the columns of
     both sides: `add` gives those of the candidate, and `named_of_baseline` names the others.
     """
 
     def __init__(self, source: Source, by: Sequence[str], readings: ReadFormulas) -> None:
-        super().__init__(source, by, readings)
-        self.keys = [key for key in self.by if key != IS_BASELINE]
+        keys = [key for key in by if key != IS_BASELINE]
+        super().__init__(source, [*keys, IS_BASELINE], readings)
+        self.keys = keys
 
     @property
     def is_there(self) -> list[pl.Expr]:
@@ -89,17 +96,12 @@ class PairPlan(Plan):
         """The difference: the candidate's value less that of the baseline. With `read` it is the value of a side."""
         if read is not None:
             return super().value(metric, read)
-        ours, theirs = (value.cast(pl.Float64) for value in self.values(metric))
+        ours, theirs = (value.cast(pl.Float64) for value in self.sides(metric))
         return ours - theirs
 
-    def size(self, metric: Node) -> pl.Expr:
-        """The size against which the rounding of a difference is measured."""
-        ours, theirs = (value.cast(pl.Float64).abs() for value in self.values(metric))
-        return ours + theirs
-
-    def values(self, metric: Node) -> tuple[pl.Expr, pl.Expr]:
+    def sides(self, metric: Node) -> list[pl.Expr]:
         """The values of the candidate and of the baseline."""
-        return super().value(metric), super().value(metric, self._of_baseline)
+        return [super().value(metric), super().value(metric, self._of_baseline)]
 
     def _of_baseline(self, part: Planned, columns: Columns) -> pl.Expr:
         value = pl.col(named_of_baseline(columns.value))

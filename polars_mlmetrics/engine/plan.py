@@ -148,9 +148,9 @@ class Plan:
         combined = metric.combined(value)
         return self.where_whole(combined, added)
 
-    def size(self, metric: Node) -> pl.Expr:
-        """The absolute value of a metric, against which its rounding is measured."""
-        return self.value(metric).cast(pl.Float64).abs()
+    def sides(self, metric: Node) -> list[pl.Expr]:
+        """The value of a metric on each side: there is one, but of differences."""
+        return [self.value(metric)]
 
     def where_whole(self, value: pl.Expr, parts: Iterable[Columns]) -> pl.Expr:
         """The value, null in groups of a state where a sample that its parts look into may not be whole."""

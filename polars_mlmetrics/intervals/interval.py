@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
+from functools import reduce
+from operator import add
 
 import polars as pl
 
@@ -226,7 +228,8 @@ class Replicated(Interval):
         self._weight = pl.min_horizontal(weights) if weights else pl.lit(None, dtype=pl.Float64)
         # It may be another metric than the one that is shown: the plan is to know it before it is worked out again.
         self._value = plan.value(self._core)
-        self._size = plan.size(self._core)
+        # Against this the rounding of a value, or of a difference of two, is measured.
+        self._size = reduce(add, [side.cast(pl.Float64).abs() for side in plan.sides(self._core)])
         self._of_clusters = [*planned_in(self._core)] if is_mean_of_clusters(self._core, confidence) else []
 
     @property

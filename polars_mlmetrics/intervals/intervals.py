@@ -187,28 +187,24 @@ class Intervals:
             if positives is None or not self._plan.can_answer(positives):
                 continue
             if is_mean_of_labels(counts.measure):
-                labels += self.sides(positives)
+                labels += self._plan.sides(positives)
             elif self._plan.can_answer(rows):
-                both = zip(self.sides(positives), self.sides(rows), strict=True)
+                both = zip(self._plan.sides(positives), self._plan.sides(rows), strict=True)
                 classes += [pl.min_horizontal(true, all_rows - true) for true, all_rows in both]
         return labels, classes
 
     def _looks(self, metric: Node, tightest: int) -> Looks:
         """The counts for an interval of a metric that is right at every look."""
         labels, classes = self._rarest(metric)
-        rows = [side for counts in counts_in(metric) for side in self.sides(counts.used)]
+        rows = [side for counts in counts_in(metric) for side in self._plan.sides(counts.used)]
         few = any_of([each < FEW_CLUSTERS for each in (*labels, *classes)])
         return Looks(pl.min_horizontal(rows).cast(pl.Float64), tightest, few)
 
     def is_coarse(self, metric: Node, interval: Interval) -> pl.Expr:
         """Whether the bins of a metric may put it off by more than half the width of its interval."""
-        bounds = [side for part in coarseness_of(metric) for side in self.sides(part)]
+        bounds = [side for part in coarseness_of(metric) for side in self._plan.sides(part)]
         half = 0.5 * (interval.column("high") - interval.column("low"))
         return (pl.sum_horizontal(bounds) > half).fill_null(False) if bounds else pl.lit(False)
-
-    def sides(self, measure: Planned) -> list[pl.Expr]:
-        """A measure of the rows that the values come from: of a difference, of both sides."""
-        return [self._plan.value(measure)]
 
     def of(self, metric: Node, weights: Sequence[Measure] = (), limits: Limits | None = None) -> Interval | None:
         """The interval of a metric, in columns of the table; None where it has none.
@@ -238,7 +234,7 @@ class Intervals:
 
     def _replicated(self, name: str, metric: Node, weights: Sequence[Measure], *interval: Any) -> Replicated:
         replicated = Drawn if self._confidence.is_bootstrap else Replicated
-        return replicated(name, metric, [self.sides(each)[0] for each in weights], *interval)
+        return replicated(name, metric, [self._plan.sides(each)[0] for each in weights], *interval)
 
     def _is_placed(self, metric: Node) -> bool:
         """Whether an interval comes from how the rows of each bucket stand."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -56,6 +56,8 @@ class Query:
     """Whether Polars is to hold rows that are more than a scan."""
     clusters: NumberedClusters | None = None
     """The clusters of intervals, where each has a bucket if these are few."""
+    with_sides: Callable[[pl.LazyFrame], pl.LazyFrame] | None = None
+    """A function that makes of the rows those of both sides of a change."""
 
     @classmethod
     def read(
@@ -127,7 +129,8 @@ class Query:
     def with_keys(self, rows: pl.LazyFrame) -> pl.LazyFrame:
         """Rows of the frame, with every key as a column."""
         rows = rows.with_columns(self.added) if self.added else rows
-        return rows if self.clusters is None else self.clusters.with_buckets(rows, *OF_CLUSTERS)
+        rows = rows if self.clusters is None else self.clusters.with_buckets(rows, *OF_CLUSTERS)
+        return rows if self.with_sides is None else self.with_sides(rows)
 
     @property
     def groupings(self) -> list[list[KeyColumn]]:

@@ -23,7 +23,6 @@ from polars_mlmetrics.contrasts.rest import (
     without_noise,
 )
 from polars_mlmetrics.engine.replicates import LOST, WITHOUT
-from polars_mlmetrics.engine.sources import FoldedTables
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.arithmetic import cuts, whole_times
 from polars_mlmetrics.intervals.kinds import coarseness_of
@@ -54,7 +53,7 @@ def contrasts_at(cells: CellSums, places: Numbers, buckets: slice) -> pl.DataFra
         changed(lambda array: array[own, buckets], cells.sums),
         changed(lambda array: array[cells.of_groups, buckets], cells.sums),
         groups,
-        (cells.rows[cells.of_groups, buckets, 0] > 0).sum(axis=1),
+        (cells.rows[cells.of_groups, buckets] > 0).sum(axis=1).min(axis=1),
         lambda some: _refolded_at(cells, places[some], buckets),
     )
     return keys.hstack(found)
@@ -75,7 +74,8 @@ def contrasts_of(
             array[lost] = anew
     else:
         sides = refold(np.arange(len(groups)))
-    return against_rest(sides, n_buckets[groups], cells.encoded.metric, cells.encoded.sign)
+    search, metric = cells.encoded.search, cells.encoded.metric
+    return against_rest(sides, n_buckets[groups], metric, search.sign, is_change=search.change is not None)
 
 
 # -- sides by subtraction ----------------------------------------------------------------------------------------------
@@ -103,10 +103,10 @@ def _values(cells: CellSums, sums: Sums, column: str = "value") -> Numbers:
         keys[WITHOUT] = np.tile(np.repeat(np.arange(times), n_units), n)
         frame = pl.DataFrame(keys | {name: array.reshape(-1) for name, array in arrays.items()})
         at = pl.Series(np.tile(np.arange(n_units), n * times))
-        tables[kind] = frame.with_columns(units[name].gather(at) for name in kind.units)
+        tables[kind] = frame.with_columns(units[name].gather(at) for name in cells.unit_keys(kind))
     by = [CELL, WITHOUT]
     found = cells.encoded.values(tables, by).select(*by, column).collect()
-    if len(tables) > 1 or any(kind.units or kind.grain == "sample" for kind in tables):
+    if len(tables) > 1 or any(cells.unit_keys(kind) or kind.grain == "sample" for kind in tables):
         found = found.sort(by)
     return found[column].to_numpy().reshape(n, times)
 
@@ -174,6 +174,6 @@ def _refolded_at(cells: CellSums, places: Numbers, buckets: slice) -> Sides:
 
 def refolded(encoded: Encoded, tables: Tables, groups: Numbers, cells: Numbers, buckets: slice) -> Sides:
     """Both sides of some cells, each of its group, from tables by GROUP, CELL and bucket."""
-    source = FoldedTables(tables, [GROUP, CELL, WITHOUT], encoded.plan.schema)
+    source = encoded.source_of(tables, [GROUP, CELL, WITHOUT])
     slices = pl.DataFrame({GROUP: groups, CELL: cells})
     return sides_of(encoded.plan, encoded.metric, source, slices, len(range(encoded.buckets)[buckets]))

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import combinations
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import polars as pl
 
 from polars_mlmetrics.contrasts.rest import Numbers
+from polars_mlmetrics.contrasts.sides import IS_BASELINE
 from polars_mlmetrics.engine.covers import Covers
 from polars_mlmetrics.engine.packing import modulo
 from polars_mlmetrics.engine.partials import PartialKind
@@ -120,9 +121,12 @@ class CellSums:
         self.encoded = encoded
         self.lattice = lattice = Lattice(encoded.features, encoded.groups.height, depth)
         self._statistics = encoded.statistics if encoded.is_of_sums else {}
-        self.units: dict[PartialKind, pl.DataFrame] = {kind: pl.DataFrame([{}]) for kind in self._statistics}
-        """The keys of each unit of a partial, by its number. Where the group is the unit, there is one."""
-        n_sums = 2 + sum(map(len, self._statistics.values()))
+        sides = {IS_BASELINE: [False, True], UNIT: [0, 1]} if encoded.search.change else {UNIT: [0]}
+        self.sides = pl.DataFrame(sides)
+        """The sides of a change by their numbers; of values there is one."""
+        self.units: dict[PartialKind, pl.DataFrame] = dict.fromkeys(self._statistics, self.sides)
+        """The keys of each unit of a partial, by its number. Where the group is the unit, each side is one."""
+        n_sums = (2 + sum(map(len, self._statistics.values()))) * self.sides.height
         size = int(lattice.starts[-1]) * encoded.buckets * n_sums * np.dtype(np.int32).itemsize
         is_at_once = size <= AT_ONCE and not any(kind.units for kind in self._statistics)
         self.places = np.arange(lattice.starts[-1]) if is_at_once else self._large(min_samples)
@@ -130,7 +134,8 @@ class CellSums:
         self.of_groups = slice(0, lattice.n_groups)
         """Where the whole groups are."""
         self._check_size()
-        self.rows, self.samples = (self._zeros(1, is_count=True) for _ in range(2))
+        self.rows, self.samples = (self._zeros(self.sides.height, is_count=True) for _ in range(2))
+        """How many there are on each side: cells x buckets x sides."""
         self.sums: Sums = {
             (kind, each.name): self._zeros(self.units[kind].height, is_count=each.is_count)
             for kind, statistics in self._statistics.items()
@@ -144,8 +149,9 @@ class CellSums:
         for part in encoded.parts(samples=True):
             self.wholes = encoded.folded([self.wholes, part.tables], [GROUP])
             self._add_part(part)
-        self.n_samples, self.n_rows = (of[self.of_groups].sum(axis=(1, 2)) for of in (self.samples, self.rows))
-        """How many there are in each group."""
+        self.n_samples = self.samples[self.of_groups].sum(axis=1).min(axis=1)
+        """How many there are in each group: of a change, on the side that has fewer."""
+        self.n_rows = self.rows[self.of_groups].sum(axis=(1, 2))
         self.least = least_of(self.n_samples, min_samples)
         """How many samples a slice of each group must have."""
 
@@ -163,13 +169,13 @@ class CellSums:
 
     def large_slices(self) -> Numbers:
         """The slices that have enough samples in the even buckets, as has the rest, in enough of these."""
-        groups, rows = self.lattice.groups(self.places), self.rows[:, EVEN, 0]
-        samples, n_rows = self.samples[:, EVEN, 0].sum(axis=1), rows.sum(axis=1)
-        least, all_rows, all_samples = (of[groups] for of in (self.least * 0.5, n_rows, samples))
+        groups, rows = self.lattice.groups(self.places), self.rows[:, EVEN]
+        samples, n_rows = self.samples[:, EVEN].sum(axis=1), rows.sum(axis=1)
+        least, all_rows, all_samples = (of[groups] for of in (self.least[:, None] * 0.5, n_rows, samples))
         # A sample may have rows in a slice and in the rest: rows are what can be taken off.
         has_rest = (all_rows - n_rows) * all_samples >= least * all_rows
         is_large = (samples >= least) & has_rest & ((rows > 0).sum(axis=1) >= FEW_BUCKETS)
-        large: Numbers = self.places[is_large]
+        large: Numbers = self.places[is_large.all(axis=1)]
         for i, feature in enumerate(self.lattice.features):
             if feature.is_partial:
                 # Rows whose list lacks the value are in no slice of it.
@@ -182,29 +188,44 @@ class CellSums:
 
     def piece_of(self, kind: PartialKind, table: pl.DataFrame) -> Numbers:
         """The number of the bucket and unit of each row."""
-        buckets = table[WITHOUT].to_numpy().astype(np.int32)
         if not kind.units:
-            return buckets
-        how: Any = {"how": "left", "nulls_equal": True, "maintain_order": "left"}
-        units = table.select(kind.units).join(self.units[kind], on=kind.units, **how)[UNIT]
-        found: Numbers = buckets * self.units[kind].height + units.to_numpy().astype(np.int32)
+            return self._side_of(table)
+        keys, how = self.unit_keys(kind), {"how": "left", "nulls_equal": True, "maintain_order": "left"}
+        units = table.select(keys).join(self.units[kind], on=keys, **cast(Any, how))[UNIT].to_numpy().astype(np.int32)
+        found: Numbers = table[WITHOUT].to_numpy().astype(np.int32) * self.units[kind].height + units
         return found
+
+    def unit_keys(self, kind: PartialKind) -> list[str]:
+        """The keys of the units of a partial."""
+        return [*self.encoded.search.sides, *kind.units]
+
+    def _side_of(self, table: pl.DataFrame) -> Numbers:
+        """The number of the bucket and side of each row."""
+        number = table[WITHOUT].to_numpy().astype(np.int32)
+        for side in self.encoded.search.sides:
+            number = number * self.sides.height + table[side].to_numpy()
+        return number
 
     def _large(self, min_samples: int | None) -> Numbers:
         """The places of which the search half may have enough samples, from a reading of its own; and all units."""
         numbers = [self.lattice.place(at) for at in range(len(self.lattice.combinations))]
-        found = pl.DataFrame(schema=dict.fromkeys((PLACE, N_SAMPLES, N_ROWS), pl.Int64))
+        sides = self.encoded.search.sides
+        keys = {PLACE: pl.Int64, **dict.fromkeys(sides, pl.Boolean)}
+        found = pl.DataFrame(schema={**keys, N_SAMPLES: pl.Int64, N_ROWS: pl.Int64})
+        units: dict[PartialKind, pl.DataFrame] = {}
         for part in self.encoded.parts(samples=True):
             # Of samples in several cells it is not known here how many there are: no more than rows.
             most = pl.col(N_SAMPLES if part.varied is None else N_ROWS).filter(encode.in_buckets(EVEN)).alias(N_ROWS)
             counts = [count.sum().cast(pl.Int64) for count in (pl.col(N_SAMPLES), most)]
-            cells = pl.concat([part.rows.lazy().group_by(place).agg(counts) for place in numbers]).collect()
-            found = pl.concat([found, cells]).group_by(PLACE).sum()
+            cells = pl.concat([part.rows.lazy().group_by(place, *sides).agg(counts) for place in numbers]).collect()
+            found = pl.concat([found, cells]).group_by(PLACE, *sides).sum()
             for kind in (kind for kind in self._statistics if kind.units):
-                known = [self.units[kind].drop(UNIT)] if self.units[kind].width else []
-                seen = pl.concat([*known, part.tables[kind].select(kind.units).unique()]).unique()
-                self.units[kind] = seen.with_row_index(UNIT)
-        places, n_samples, n_rows = (column.to_numpy() for column in found.sort(PLACE))
+                seen = part.tables[kind].select(self.unit_keys(kind)).unique()
+                units[kind] = pl.concat([units[kind], seen]).unique() if kind in units else seen
+        self.units |= {kind: keys.with_row_index(UNIT) for kind, keys in units.items()}
+        # A cell that one side has no rows of has none to compare.
+        found = found.group_by(PLACE).agg(pl.col(N_SAMPLES, N_ROWS).min() * (pl.len() == self.sides.height)).sort(PLACE)
+        places, n_samples, n_rows = (column.to_numpy() for column in found)
         is_group = places < self.lattice.n_groups
         least = least_of(n_samples[is_group], min_samples)[self.lattice.groups(places)]
         return places[is_group | (n_rows >= least * 0.5)]
@@ -233,13 +254,14 @@ class CellSums:
                 into, counts = into | counts, {}
             self._add(table, into, self.piece_of(kind, table))
         if counts:
-            self._add(part.rows, counts, part.rows[WITHOUT].to_numpy().astype(np.int32))
+            self._add(part.rows, counts, self._side_of(part.rows))
         if part.varied is not None:
             # A sample that may be in several cells counts once in a cell and a half of the buckets.
             half = modulo(pl.col(WITHOUT), 2).alias(UNIT)
+            varied = part.varied.with_columns(pl.Series(PIECE, self._side_of(part.varied)))
             for at in range(len(self.lattice.combinations)):
-                samples = part.varied.group_by(self.lattice.place(at), encode.SAMPLE, half).agg(pl.col(WITHOUT).first())
-                counted = samples.group_by(PLACE, pl.col(WITHOUT).alias(PIECE)).agg(pl.len().alias(N_SAMPLES))
+                samples = varied.group_by(self.lattice.place(at), encode.SAMPLE, half).agg(pl.col(PIECE).first())
+                counted = samples.group_by(PLACE, PIECE).agg(pl.len().alias(N_SAMPLES))
                 self._add_cells(counted, {N_SAMPLES: self.samples})
 
     def _add(self, table: pl.DataFrame, into: Mapping[str, Numbers], piece: Numbers) -> None:

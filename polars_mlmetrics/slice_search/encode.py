@@ -9,7 +9,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 import polars as pl
 
+from polars_mlmetrics.contrasts.paired_log import Change
 from polars_mlmetrics.contrasts.rest import Numbers, values_by
+from polars_mlmetrics.contrasts.sides import IS_BASELINE, PairPlan
 from polars_mlmetrics.data.roles import MODEL
 from polars_mlmetrics.engine.folds import merge
 from polars_mlmetrics.engine.packing import modulo, part_of
@@ -18,15 +20,14 @@ from polars_mlmetrics.engine.passes import Passes
 from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.engine.ranking import code_of
 from polars_mlmetrics.engine.replicates import WITHOUT
-from polars_mlmetrics.engine.sources import FoldedTables, LogSource
-from polars_mlmetrics.engine.state_rows import StateSource
+from polars_mlmetrics.engine.sources import FoldedTables, LogSource, Source
 from polars_mlmetrics.engine.unnamed_clusters import UnnamedCluster, unnamed_clusters
 from polars_mlmetrics.errors import INTERNAL, ColumnError, ParameterError, StateError
 from polars_mlmetrics.formula.arithmetic import whole_times
 from polars_mlmetrics.metrics.decisions import n_rows, n_samples
 from polars_mlmetrics.query.query import Query
 from polars_mlmetrics.query.question import Question
-from polars_mlmetrics.query.source import passes_of
+from polars_mlmetrics.query.source import passes_of, source_of
 from polars_mlmetrics.slice_search.features import Feature, counts_of, features_of, values_of
 
 NAMES = ("group", "sample", "cluster", "n_rows", "n_samples")
@@ -50,6 +51,32 @@ def code_column(place: int) -> str:
 def in_buckets(buckets: slice) -> pl.Expr:
     """Whether a row is in some of the buckets."""
     return modulo(pl.col(WITHOUT), buckets.step) == pl.lit(buckets.start)
+
+
+class Search(NamedTuple):
+    """What is searched: a log or a state, for slices in which a metric is worse, or became worse."""
+
+    question: Question
+    sign: int
+    """1 where low values are bad, -1 where high ones are."""
+    change: Change | None = None
+    """The two sides of a change."""
+
+    @property
+    def sides(self) -> list[str]:
+        """The key that says which side of a change rows are of."""
+        return [IS_BASELINE] if self.change else []
+
+    @property
+    def plan_type(self) -> type[Plan]:
+        """The plan of its values, or of their changes."""
+        return PairPlan if self.change else Plan
+
+    @property
+    def source(self) -> Source:
+        """The rows of both sides, or of a state."""
+        of_state = self.change.source if self.change else self.question.state
+        return of_state or source_of(self.question.query, None)
 
 
 Tables = Mapping[PartialKind, pl.DataFrame]
@@ -87,11 +114,11 @@ class Encoded:
     cluster: Sequence[str] = ()
     """The columns of clusters, where samples are not the clusters: later readings have the CLUSTER of each row."""
 
-    def __init__(self, question: Question, sign: int, plan: Plan, rows: pl.DataFrame, features: list[Feature]) -> None:
+    def __init__(self, search: Search, plan: Plan, rows: pl.DataFrame, features: list[Feature]) -> None:
+        question = search.question
         assert question.confidence is not None
+        self.search = search
         self.question, self.query, self.confidence = question, question.query, question.confidence
-        self.sign = sign
-        """1 where low values are bad, -1 where high ones are."""
         self.by = [key.column for key in self.query.by]
         groups = rows.select(self.by).unique().sort(self.by, nulls_last=False) if self.by else pl.DataFrame([{}])
         self.groups = groups.with_columns(pl.int_range(pl.len(), dtype=pl.Int32).alias(GROUP))
@@ -146,14 +173,19 @@ class Encoded:
         """Tables as one, at other keys beside those of their units."""
         found = {}
         for kind, statistics in self.statistics.items():
-            columns = [*keys, *kind.units, *(each.name for each in statistics)]
+            units = [*keys, *self.search.sides, *kind.units]
+            columns = [*units, *(each.name for each in statistics)]
             rows = pl.concat([each[kind].select(columns) for each in tables if kind in each], how="vertical_relaxed")
-            found[kind] = merge(rows.lazy(), [*keys, *kind.units], statistics).collect()
+            found[kind] = merge(rows.lazy(), units, statistics).collect()
         return found
 
     def values(self, tables: Tables, by: Sequence[str]) -> pl.LazyFrame:
         """The `value` of the metric at the keys of tables, and the bound of how far bins may put it off."""
-        return values_by(self.plan, self.metric, FoldedTables(tables, by, self.plan.schema), by)
+        return values_by(self.plan, self.metric, self.source_of(tables, by), by)
+
+    def source_of(self, tables: Tables, by: Sequence[str]) -> FoldedTables:
+        """A source of tables that are folded at some keys."""
+        return FoldedTables(tables, [*by, *self.search.sides], self.plan.schema)
 
 
 def _are_sums(partial: Partial) -> bool:
@@ -173,19 +205,19 @@ def passes_for(
 class EncodedLog(Encoded):
     """A log in codes: read at once and kept, or part by part."""
 
-    def __init__(self, question: Question, sign: int, names: Sequence[str], top: int, bins: int) -> None:
-        query = question.query
+    def __init__(self, search: Search, names: Sequence[str], top: int, bins: int) -> None:
+        question, query = search.question, search.question.query
         # One by one: together they would hold all these columns.
         values = {name: values_of(query, name).collect(engine="streaming") for name in names}
         features = features_of(query.schema, values, top, bins)
-        keys = [GROUP, WITHOUT, *map(code_column, range(len(features)))]
+        keys = [GROUP, WITHOUT, *map(code_column, range(len(features))), *search.sides]
         groups = query.rows.select(key.column for key in query.by).unique().collect()
-        plan = Plan(FoldedTables({}, keys, query.schema), keys, query.readings)
-        super().__init__(question, sign, plan, groups, features)
+        plan = search.plan_type(FoldedTables({}, keys, query.schema), keys, query.readings)
+        super().__init__(search, plan, groups, features)
         self._plain = [kind for kind, each in self.partials.items() if _is_plain(each)]
         cluster = list(self.confidence.cluster)
         self.cluster = [] if cluster == list(query.roles.sample) else cluster
-        self.n_rows = int(query.frame.select(pl.len()).collect().item())
+        self.n_rows = int(query.with_keys(query.frame).select(pl.len()).collect().item())
         parts = question.passes.how_many(BYTES, self.n_rows) if question.passes else 1
         self.how = f"rows read in {parts} passes for each step" if parts > 1 else "rows as they are"
         if parts == 1:
@@ -223,7 +255,8 @@ class EncodedLog(Encoded):
         columns = [code_of(self.cluster).alias(CLUSTER)] if self.cluster else []
         if samples:
             is_known = pl.all_horizontal(pl.col(column).is_not_null() for column in self.query.roles.sample)
-            columns.append(pl.when(is_known).then(code_of([*self.by, *self.query.roles.sample])).alias(SAMPLE))
+            own = code_of([*self.by, *self.search.sides, *self.query.roles.sample])
+            columns.append(pl.when(is_known).then(own).alias(SAMPLE))
         for kind in self._plain:
             rows = self.partials[kind].fold.with_features(rows)
         added = {each.name: each.row.alias(each.name) for kind in self._plain for each in self.statistics[kind]}
@@ -268,15 +301,14 @@ class EncodedState(Encoded):
 
     how = "a state"
 
-    def __init__(self, question: Question, sign: int, names: Sequence[str], top: int, bins: int) -> None:
-        query, source = question.query, question.state
-        assert source is not None
+    def __init__(self, search: Search, names: Sequence[str], top: int, bins: int) -> None:
+        query, source = search.question.query, search.source
         by, columns = [key.column for key in query.by], {key.column: key.name for key in query.slice_keys}
-        keys = [*by, *columns, WITHOUT]
-        counts = _counts_of_state(query, source, by, keys).rename(columns)
+        keys = [*by, *columns, WITHOUT, *search.sides]
+        counts = _counts_of_state(query, source, [*by, *search.sides], keys).rename(columns)
         values = {name: counts_of(counts.lazy(), name, pl.col(N_ROWS)).collect() for name in names}
         features = features_of(counts.schema, values, top, bins)
-        super().__init__(question, sign, Plan(source, keys, query.readings), counts, features)
+        super().__init__(search, search.plan_type(source, keys, query.readings), counts, features)
         self.n_rows = int(counts[N_ROWS].sum())
 
         def encoded(table: pl.DataFrame) -> pl.DataFrame:
@@ -286,7 +318,7 @@ class EncodedState(Encoded):
         self._whole = Part(encoded(counts), dict(zip(self.partials, map(encoded, found), strict=True)))
 
 
-def _counts_of_state(query: Query, source: StateSource, by: list[str], keys: list[str]) -> pl.DataFrame:
+def _counts_of_state(query: Query, source: Source, by: list[str], keys: list[str]) -> pl.DataFrame:
     """How many rows and samples a state has at its keys. Samples must be whole in every group, so in every slice."""
     (metric,) = query.metrics
     samples, rows = (each.tree.on_the_rest(query.bound) for each in (n_samples(), n_rows()))

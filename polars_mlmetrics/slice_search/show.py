@@ -11,7 +11,7 @@ import polars as pl
 from polars_mlmetrics.contrasts.rest import Numbers, t_of, with_tests
 from polars_mlmetrics.data.expressions import any_of
 from polars_mlmetrics.data.roles import MODEL
-from polars_mlmetrics.engine.folds import matched
+from polars_mlmetrics.engine.folds import fold, matched
 from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.arithmetic import ratio
@@ -19,10 +19,8 @@ from polars_mlmetrics.intervals.interval import FEW_BUCKETS, FEW_CLUSTERS, few_d
 from polars_mlmetrics.intervals.intervals import DOMINANT, MANY_BUCKETS, SEEMS_FEW, flag_of
 from polars_mlmetrics.intervals.kinds import range_of
 from polars_mlmetrics.intervals.student_t import benjamini_hochberg
-from polars_mlmetrics.query.question import Confidence
 from polars_mlmetrics.query.reported_value import several_models
 from polars_mlmetrics.query.results import ResultColumns
-from polars_mlmetrics.query.source import source_of
 from polars_mlmetrics.slice_search.choose import BIT, TURN, Members, in_order
 from polars_mlmetrics.slice_search.contrast import contrasts_at
 from polars_mlmetrics.slice_search.count import PLACE, CellSums, Lattice
@@ -55,7 +53,7 @@ PARENT = f"{INTERNAL}parent"
 LARGEST = f"{INTERNAL}largest"
 """The most rows of a slice that are in one bucket."""
 
-POOLED = f"{INTERNAL}pooled"
+POOLED, FEW_PAIRS, LEFT_OUT = (f"{INTERNAL}{name}" for name in ("pooled", "few_pairs", "left_out"))
 
 
 def confirm(cells: CellSums, scores: pl.DataFrame, members: Members, chosen: pl.DataFrame) -> pl.DataFrame:
@@ -97,14 +95,15 @@ def _parent(lattice: Lattice, turns: Mapping[int, int], group: int, place: int) 
 def _counts(cells: CellSums, members: Members, chosen: pl.DataFrame) -> pl.DataFrame:
     """How many samples and rows slices have; and in the odd buckets, how many clusters, buckets, and rows in one."""
     where = cells.find(chosen[PLACE].to_numpy())
-    rows, samples = cells.rows[where, :, 0], cells.samples[where, :, 0]
+    samples, rows = cells.samples[where], cells.rows[where]
+    odd = rows[:, ODD].sum(axis=2)
     counts = {
-        "n_samples": samples.sum(axis=1),
-        "n_rows": rows.sum(axis=1),
-        "n_clusters": members.n_clusters(chosen, samples[:, ODD].sum(axis=1)),
-        "n_buckets": (rows[:, ODD] > 0).sum(axis=1),
-        LARGEST: rows[:, ODD].max(axis=1),
-        N_ROWS: rows[:, ODD].sum(axis=1),
+        "n_samples": samples.sum(axis=1).min(axis=1),
+        "n_rows": rows.sum(axis=(1, 2)),
+        "n_clusters": members.n_clusters(chosen, samples[:, ODD].sum(axis=1).min(axis=1)),
+        "n_buckets": (rows[:, ODD] > 0).sum(axis=1).min(axis=1),
+        LARGEST: odd.max(axis=1),
+        N_ROWS: odd.sum(axis=1),
     }
     return pl.DataFrame(counts).cast(pl.Int64)
 
@@ -117,9 +116,12 @@ def _of_group(numbers: Numbers) -> pl.Expr:
 def tested(encoded: Encoded, table: pl.DataFrame) -> pl.DataFrame:
     """Candidates with intervals, tests and flags."""
     low, high = range_of(encoded.metric)
-    worst, best = (low, high) if encoded.sign > 0 else (high, low)
-    table = with_tests(table, encoded.metric, encoded.confidence).with_columns(_harm(best).alias("share_of_harm"))
-    flag, adjusted = _flag(encoded.confidence, worst), benjamini_hochberg([GROUP])
+    sign, is_change = encoded.search.sign, encoded.search.change is not None
+    worst, best = (low, high) if sign > 0 else (high, low)
+    harm = _harm_of_change(sign) if is_change else _harm(best)
+    table = with_tests(table, encoded.metric, encoded.confidence, is_change=is_change)
+    table = table.with_columns(harm.alias("share_of_harm"))
+    flag, adjusted = flag_of(_flags(encoded, worst)), benjamini_hochberg([GROUP])
     return table.with_columns(flag.alias("ci_flag"), adjusted.alias("p_adjusted"))
 
 
@@ -132,12 +134,21 @@ def _harm(best: float) -> pl.Expr:
     return ratio(lacks - rest_lacks, lacks).clip(0, 1)
 
 
-def _flag(confidence: Confidence, worst: float) -> pl.Expr:
-    """The flag of an interval: why not to trust it."""
+def _harm_of_change(sign: int) -> pl.Expr:
+    """Which part of what the group became worse by the rest did not; null where the group became no worse."""
+    worse, rest_worse = (-sign * pl.col(name) for name in ("whole", "rest"))
+    return pl.when(worse > 0).then(ratio(worse - rest_worse, worse).clip(0, 1))
+
+
+def _flags(encoded: Encoded, worst: float) -> dict[str, pl.Expr]:
+    """What may be wrong with an interval, by its flag."""
     buckets, gap, se, value = (pl.col(name) for name in ("n_buckets", "gap", "se", "value"))
     largest = ratio(pl.col(LARGEST), pl.col(N_ROWS))
-    flags = {
-        "leak?": (gap > 0) & ((pl.col("share_of_harm") > NEARLY_ALL) | (value == worst)),
+    change = encoded.search.change
+    # That one slice makes all of a change is what is looked for.
+    of_change = {} if change is None else {"pairs_unknown": pl.lit(not change.is_known), "few_pairs": pl.col(FEW_PAIRS)}
+    leak = {"leak?": (gap > 0) & ((pl.col("share_of_harm") > NEARLY_ALL) | (value == worst))}
+    return (leak if change is None else of_change) | {
         "undefined_replicates": se.is_null(),
         "degenerate": se == 0,
         "pooled": pl.col(POOLED),
@@ -145,20 +156,29 @@ def _flag(confidence: Confidence, worst: float) -> pl.Expr:
         "few_decide": few_decide(pl.col("deciding")),
         "coarse_bins": pl.col("bound") > 0.5 * (pl.col("high") - pl.col("low")),
         "low_n": pl.coalesce(pl.col("n_clusters") < FEW_CLUSTERS, buckets <= SEEMS_FEW),
-        "dominant_cluster": (largest > DOMINANT) & (confidence.buckets >= MANY_BUCKETS),
+        "dominant_cluster": (largest > DOMINANT) & (encoded.buckets >= MANY_BUCKETS),
     }
-    return flag_of(flags)
 
 
-def pooled_groups(encoded: Encoded) -> pl.DataFrame:
-    """Whether a group has rows of several models, which no feature tells apart."""
-    plan = Plan(encoded.question.state or source_of(encoded.query, None), encoded.by, encoded.query.readings)
+def facts_of_groups(cells: CellSums) -> pl.DataFrame:
+    """Whether a group has rows of several models, which no feature tells apart; and fewer pairs than other samples."""
+    encoded = cells.encoded
+    change, few_pairs = encoded.search.change, pl.lit(False)
+    groups = encoded.groups.lazy()
+    if change is not None and change.left_out is not None:
+        n_left_out = fold(change.left_out.lazy(), encoded.by, [pl.len().alias(LEFT_OUT)])
+        groups = matched(groups, n_left_out, encoded.by, how="left")
+        few_pairs = (_of_group(cells.n_samples) < pl.col(LEFT_OUT)).fill_null(False)
+    plan = Plan(encoded.search.source, [*encoded.by, *encoded.search.sides], encoded.query.readings)
     counts = several_models(encoded.metric, plan)
-    if not counts or MODEL in {feature.name for feature in encoded.features}:
-        return encoded.groups.select(GROUP, pl.lit(False).alias(POOLED))
-    several = any_of([plan.value(count) > 0 for count in counts])
-    groups = plan.groups().select(*plan.by, several.alias(POOLED))
-    return matched(encoded.groups.lazy(), groups, plan.by, how="left").select(GROUP, POOLED).collect()
+    # The sides may be models, or each be one.
+    are_told = MODEL in {*(feature.name for feature in encoded.features), *(key.name for key in encoded.query.by)}
+    pooled = pl.lit(False)
+    if counts and not are_told:
+        several = any_of([plan.value(count) > 0 for count in counts])
+        found = fold(plan.groups(), encoded.by, [several.any().alias(POOLED)])
+        groups, pooled = matched(groups, found, encoded.by, how="left"), pl.col(POOLED)
+    return groups.select(GROUP, pooled.alias(POOLED), few_pairs.alias(FEW_PAIRS)).collect()
 
 
 def show(cells: CellSums, scores: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:

@@ -71,6 +71,7 @@ def test_the_example_says_what_its_comments_say(capsys: pytest.CaptureFixture[st
     assert changed[""] == ["-0.004", "-0.009", "0.001", "0.149", "unclear"]
     assert (changed["ages=from 65"][0], changed["ages=from 65"][-1]) == ("0.020", "worse")
     assert (changed["ages=18 to 64"][0], changed["ages=18 to 64"][-1]) == ("-0.015", "better")
+    assert ["sex=female, age in [20, 35)", "0.059", "-0.008", "0.027", "0.019"] in rows
     assert ["", "1.000", "1.000", "0.002", "-0.006", "-0.004"] in rows
     assert [row[0] for row in rows if row[-1] == "ok" and row[0].startswith("20")] == ["2016", "2017", "2018"]
     slices = {row[0]: row[1:] for row in rows}

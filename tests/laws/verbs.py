@@ -302,6 +302,11 @@ CALLS = [
     Call("find_slices", (LOSS, [C("q_country"), C("q_age")]), {**BY, **SMALL, "depth": 2, **TEAM, **ROLES}),
     Call("find_slices", (LOSS, C("q_country")), {**BY, **SMALL, **IN_PASSES, **TEAM, **OF_TWO}),
     Call("find_slices", (LOSS, C("q_country")), {**BY, **SMALL}, of=OF_COUNTS),
+    Call(
+        "find_slices", (LOSS, [C("q_country"), C("q_age")]), {**BETWEEN, **SMALL, "by": C("q_visit"), **TEAM, **ROLES}
+    ),
+    Call("find_slices", (LOSS, C("q_country")), {**BETWEEN, "pairs": False, **SMALL, **IN_PASSES, **TEAM, **OF_TWO}),
+    Call("find_slices", (LOSS, C("q_country")), {**BETWEEN, **SMALL}, of=OF_COUNTS),
     Call("check", (), {**BY, **COUNTRY, "skipped": True, **ROLES}, shows=EXAMPLES),
     Call("check", (), {**BY, "metrics": COST, **IN_PASSES, **OF_TWO}, shows=EXAMPLES),
     Call("profile", (), {**BY, **ROLES}),

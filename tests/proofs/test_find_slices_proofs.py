@@ -8,6 +8,8 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
+from tests.slice_search import changes
+from tests.slice_search.changes import models
 
 FEATURES = ["a", "b", "c"]
 PLANTED = [{"a": "x", "b": "p"}, {"a": "y", "b": "q"}, {"a": "z", "b": "r"}]
@@ -124,3 +126,58 @@ def test_intervals_cover_the_truth(metric: mlm.Metric) -> None:
         covered += row["low"] <= gaps[row["slice"]] <= row["high"]
     assert found.height >= 200
     assert covered >= 0.92 * found.height
+
+
+# -- where a model became worse ----------------------------------------------------------------------------------------
+
+
+OLD: dict[str, Any] = {"by": "world", "between": "model", "baseline": "old"}
+
+
+@pytest.mark.parametrize("pairs", [True, False])
+def test_a_slice_that_became_worse_is_first_and_one_that_always_was_is_none(pairs: bool) -> None:
+    """In at least 85 % of 200: the Monte Carlo error of that share is 2.5 %."""
+    logs = worlds(models, 200)
+    found = shown(mlm.find_slices(logs, mlm.accuracy(), changes.FEATURES, pairs=pairs, **OLD))
+    sure = found.filter(pl.col("p_adjusted") <= 0.05)
+    assert sure.filter(pl.col("slice") == changes.WORSE, pl.col("rank") == 1).height >= 170
+    always = sure.filter(pl.col("slice").str.contains(changes.ALWAYS_BAD))
+    assert always["world"].n_unique() <= 10
+    alone = shown(mlm.find_slices(logs.filter(model="new"), mlm.accuracy(), changes.FEATURES, by="world"))
+    assert alone.filter(slice=changes.ALWAYS_BAD)["world"].n_unique() >= 170
+
+
+def months(seed: int) -> pl.DataFrame:
+    """Two months of one model, of other samples of mostly the same users: 1,000 rows and 3,000."""
+    rows = of_users(seed).with_columns(draw=pl.col("user").hash(seed) % 5)
+    month = pl.when(pl.col("sample").hash(seed) % 4 == 0).then(pl.lit("new")).otherwise(pl.lit("old"))
+    return rows.with_columns(model=month).filter((pl.col("draw") > 0) | (pl.col("model") == "old")).drop("draw")
+
+
+CALM: dict[str, tuple[Callable[[int], pl.DataFrame], list[str], dict[str, Any]]] = {
+    "pairs": (lambda seed: models(seed, worse=0), changes.FEATURES, {}),
+    "few": (lambda seed: models(seed, 400, worse=0), changes.FEATURES, {"min_samples": 20}),
+    "months": (months, FEATURES, {"pairs": False, "cluster": "user"}),
+}
+
+
+@pytest.mark.parametrize("name", CALM)
+@pytest.mark.parametrize("metric", [mlm.accuracy(), mlm.log_loss()], ids=str)
+def test_where_nothing_became_worse_few_runs_report_any(name: str, metric: mlm.Metric) -> None:
+    """At most 5 % of 200 and one Monte Carlo error, which is 1.5 %."""
+    rows_of, features, asked = CALM[name]
+    found = mlm.find_slices(worlds(rows_of, 200), metric, features, **OLD, **asked)
+    assert found.filter(pl.col("p_adjusted") <= 0.05)["world"].n_unique() <= 13
+
+
+def test_where_all_else_became_better_what_did_not_is_found_and_little_else() -> None:
+    """The new model is right where the old one was not, in a fifth of such rows, but on a tv."""
+
+    def better(seed: int) -> pl.DataFrame:
+        mended = (pl.col("sample").hash(seed) % 5 == 0) & (pl.col("device") != "tv") & (pl.col("model") == "new")
+        return models(seed, worse=0).with_columns(score=pl.when(mended).then(pl.col("truth") * 1.0).otherwise("score"))
+
+    found = shown(mlm.find_slices(worlds(better, 200), mlm.accuracy(), changes.FEATURES, **OLD))
+    sure = found.filter(pl.col("p_adjusted") <= 0.05)
+    others = sure.filter(~pl.col("slice").str.contains(changes.ALWAYS_BAD))
+    assert others["world"].n_unique() <= 10

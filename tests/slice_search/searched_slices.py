@@ -9,7 +9,7 @@ from polars_mlmetrics.analysis.find_slices import FIND_SLICES
 from polars_mlmetrics.query.question import Question
 from polars_mlmetrics.slice_search.contrast import contrasts_at
 from polars_mlmetrics.slice_search.count import PLACE, CellSums
-from polars_mlmetrics.slice_search.encode import EVEN, EncodedLog
+from polars_mlmetrics.slice_search.encode import EVEN, EncodedLog, Search
 
 
 def searched(
@@ -20,7 +20,7 @@ def searched(
     A slice must have half as many samples there as in all rows.
     """
     question = Question.read(FIND_SLICES, rows, [metric], ci=0.95, roles={})
-    encoded = EncodedLog(question, -1, features, 10, 5)
+    encoded = EncodedLog(Search(question, -1), features, 10, 5)
     cells = CellSums(encoded, depth, 2 * least)
     scores = contrasts_at(cells, cells.large_slices(), EVEN)
     samples = cells.samples[cells.find(scores[PLACE].to_numpy()), EVEN, 0].sum(axis=1)

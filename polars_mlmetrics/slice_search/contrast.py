@@ -53,7 +53,7 @@ def contrasts_at(cells: CellSums, places: Numbers, buckets: slice) -> pl.DataFra
         changed(lambda array: array[own, buckets], cells.sums),
         changed(lambda array: array[cells.of_groups, buckets], cells.sums),
         groups,
-        (cells.rows[cells.of_groups, buckets] > 0).sum(axis=1).min(axis=1),
+        (cells.rows[cells.of_groups, buckets] > 0).any(axis=2).sum(axis=1),
         lambda some: _refolded_at(cells, places[some], buckets),
     )
     return keys.hstack(found)

@@ -117,6 +117,9 @@ def test_what_is_said_is_what_the_rows_give(name: str, pairs: bool) -> None:
         # Other samples on each side.
         rows = rows.filter((pl.col("sample") % 3 > 0) | (pl.col("model") == "old"))
         rows = rows.filter((pl.col("sample") % 5 > 0) | (pl.col("model") == "new"))
+        # And buckets that one side lacks.
+        bucket, _ = bucket_of(["sample"], rows.schema, 64)
+        rows = rows.filter((bucket % 8 != 3) | (pl.col("model") == "old"))
     table = found(rows, metric, FEATURES[:2], k=3, pairs=pairs)
     assert table.height
     for row in table.iter_rows(named=True):

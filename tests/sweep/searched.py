@@ -41,17 +41,31 @@ class FindSlices(Call):
         ((_, leaf),) = self.metrics
         assert isinstance(leaf, Leaf)
         buckets = buckets_of(self.table, ["sample"])
-        groups = self.table.whole.groups(self.by)
+        groups = self._groups()
         for row in self.answered().iter_rows(named=True):
             key = tuple(row[name] for name in self.keys)
             found = self._slice(leaf, groups[key[:-1]], row, buckets)
             if found is not None:
                 yield key, found
 
+    def _groups(self) -> dict[Key, Part]:
+        """The rows that are searched together."""
+        return self.table.whole.groups(self.by)
+
+    def _answer(self, leaf: Leaf, part: Part) -> Answer:
+        """The value of some rows."""
+        return leaf.answer(part, Setting(self.roles, value_of))
+
+    def _sides(self, part: Part) -> list[Part]:
+        """The rows of each side of a change; all rows where values are searched."""
+        return [part]
+
     def _slice(self, leaf: Leaf, group: Part, shown: dict[str, Any], buckets: list[int]) -> Row | None:
         """What a slice must be; None where it is too small to be one."""
         own, rest = split(group, shown["slice"])
-        n_samples, n_of_group, n_of_rest = (len({row["sample"] for row in part.rows}) for part in (own, group, rest))
+        n_samples, n_of_group, n_of_rest = (
+            min(len({row["sample"] for row in side.rows}) for side in self._sides(part)) for part in (own, group, rest)
+        )
         if min(n_samples, n_of_rest) < self.options["min_samples"]:
             return None
         counts = {
@@ -64,7 +78,7 @@ class FindSlices(Call):
         found = {**counts, **self._contrast(leaf, own, rest, group, buckets)}
         if shown["parent"] is not None:
             parent = split(group, shown["parent"])[0]
-            found["parent_value"] = leaf.answer(parent, Setting(self.roles, value_of))
+            found["parent_value"] = self._answer(leaf, parent)
         return found
 
     def _unseen(self, part: Part, buckets: list[int]) -> Part:
@@ -73,15 +87,14 @@ class FindSlices(Call):
 
     def _contrast(self, leaf: Leaf, own: Part, rest: Part, group: Part, buckets: list[int]) -> Row:
         """The slice against the rest of its group, and the interval of that."""
-        setting = Setting(self.roles, value_of)
         sign = 1 if mlm.CATALOGUE[leaf.name].best == "max" else -1
 
         def gap(one: Part, other: Part) -> Answer:
-            answers = [leaf.answer(part, setting) for part in (one, other)]
+            answers = [self._answer(leaf, part) for part in (one, other)]
             found = added(answers[1], negated(answers[0]))
             return found if sign > 0 else negated(found)
 
-        value, other = leaf.answer(own, setting), leaf.answer(rest, setting)
+        value, other = self._answer(leaf, own), self._answer(leaf, rest)
         found = {"value": value, "rest": other}
         if value.value is None or other.value is None:
             return found
@@ -99,9 +112,10 @@ class FindSlices(Call):
             se = jackknife.varied(lambda s: math.hypot(s, *(error or 0.0 for error in constant)), se)
         if se.value is None or not se.value:
             return {**found, "low": NULL, "high": NULL, "p": NULL}
-        df = degrees_of_freedom(len({buckets[place] for place in own.places}), map(replicates.moved, values))
+        n_buckets = min(len({buckets[place] for place in side.places}) for side in self._sides(own))
+        df = degrees_of_freedom(n_buckets, map(replicates.moved, values))
         t = quantile(0.95, df)
-        low, high = jackknife.range_of(leaf)
+        low, high = self._range(leaf)
         most = high - low
         for name, side in (("low", -1), ("high", 1)):
             found[name] = jackknife.varied(
@@ -111,19 +125,18 @@ class FindSlices(Call):
 
     def _error_if_constant(self, leaf: Leaf, part: Part, buckets: list[int]) -> float | None:
         """The error of a value that no bucket moves, by the units of as many buckets; None where rounding decides."""
-        setting = Setting(self.roles, value_of)
         each = sorted({buckets[place] for place in part.places})
-        value = leaf.answer(part, setting).value or 0.0
-        moved = [leaf.answer(without(part, buckets, b), setting).value for b in each]
+        value = self._answer(leaf, part).value or 0.0
+        moved = [self._answer(leaf, without(part, buckets, b)).value for b in each]
         away = max(math.inf if other is None else abs(other - value) for other in moved)
         low, high = jackknife.range_of(leaf)
         if away > jackknife.UNSURE * abs(value) or not math.isfinite(high - low):
             return 0.0
         if away > NOISE / 100 * abs(value):
             return None
-        n = sum(leaf.answer(jackknife.alone(part, buckets, b), setting).value is not None for b in each)
+        n = sum(self._answer(leaf, jackknife.alone(part, buckets, b)).value is not None for b in each)
         units = math.log(1 - min(max(n, 1), HALF - 0.5) / HALF) / math.log(1 - 1 / HALF)
-        share = (value - low) / (high - low)
+        share = self._share(value, low, high)
         ends = [
             (share + Z**2 / (2 * units) + side * Z * math.sqrt(share * (1 - share) / units + (Z / (2 * units)) ** 2))
             / (1 + Z**2 / units)
@@ -131,9 +144,17 @@ class FindSlices(Call):
         ]
         return max(share - max(ends[0], 0.0), min(ends[1], 1.0) - share) * (high - low) / Z
 
+    def _range(self, leaf: Leaf) -> tuple[float, float]:
+        """Between what the values, or their changes, lie."""
+        return jackknife.range_of(leaf)
+
+    def _share(self, value: float, low: float, high: float) -> float:
+        """Where a value lies in the range of the metric."""
+        return (value - low) / (high - low)
+
     def _harm(self, leaf: Leaf, group: Part, rest: Answer, sign: int) -> Row:
         """How much of what the group lacks to the best value the rest does not lack."""
-        whole, best = leaf.answer(group, Setting(self.roles, value_of)), jackknife.range_of(leaf)[sign > 0]
+        whole, best = self._answer(leaf, group), jackknife.range_of(leaf)[sign > 0]
         if not math.isfinite(best):
             return {"share_of_harm": NULL}
         assert whole.value is not None
@@ -142,6 +163,55 @@ class FindSlices(Call):
         if abs(lacks) < 1e-9:
             return {}
         return {"share_of_harm": Answer(min(max((rest.value - whole.value) / lacks, 0.0), 1.0), 1e-11 / abs(lacks))}
+
+
+@dataclass(frozen=True)
+class FindChanges(FindSlices):
+    """A call of `find_slices` with a baseline: the new rows are of the model q, the old ones of p."""
+
+    @property
+    def keys(self) -> list[str]:
+        return [*self.by, "model", "slice"]
+
+    def _groups(self) -> dict[Key, Part]:
+        return {(*key, "q"): self._paired(part) for key, part in self.table.whole.groups(self.by).items()}
+
+    def _paired(self, part: Part) -> Part:
+        """The rows of samples, each with its features, that count on both sides or on none."""
+        if not self.options.get("pairs", True):
+            return part
+        reads = ["score", "truth", *self.roles.values()]
+        unit = ["sample", *self.options["features"]]
+        counting: dict[Key, set[str]] = {}
+        for row in part.rows:
+            if None not in (row[name] for name in reads):
+                counting.setdefault(tuple(row[name] for name in unit), set()).add(row["model"])
+        return part.where(lambda row: len(counting.get(tuple(row[name] for name in unit), ())) != 1)
+
+    def _sides(self, part: Part) -> list[Part]:
+        return [part.where(lambda row, model=model: row["model"] == model) for model in ("q", "p")]
+
+    def _answer(self, leaf: Leaf, part: Part) -> Answer:
+        new, old = (leaf.answer(side, Setting(self.roles, value_of)) for side in self._sides(part))
+        return added(new, negated(old))
+
+    def _range(self, leaf: Leaf) -> tuple[float, float]:
+        low, high = jackknife.range_of(leaf)
+        return low - high, high - low
+
+    def _share(self, value: float, low: float, high: float) -> float:
+        return abs(value) / (high - low)
+
+    def _harm(self, leaf: Leaf, group: Part, rest: Answer, sign: int) -> Row:
+        """How much of what the group became worse by the rest did not."""
+        whole = self._answer(leaf, group).value
+        assert whole is not None
+        assert rest.value is not None
+        if abs(whole) < 1e-9:
+            return {}
+        if sign * whole > 0:
+            return {"share_of_harm": NULL}
+        return {"share_of_harm": Answer(min(max((whole - rest.value) / whole, 0.0), 1.0), 1e-11 / abs(whole))}
 
 
 def split(group: Part, text: str) -> tuple[Part, Part]:
@@ -182,6 +252,20 @@ def table(random: Random) -> Table:
                                             "model": pl.String}))  # fmt: skip
 
 
+def with_a_second_model(random: Random, table: Table) -> Table:
+    """The rows of a model p, most of them again of a model q, which is worse in one slice and lacks some."""
+    first = table.frame.with_columns(model=pl.lit("p"))
+    name = random.choice(list(FEATURES))
+    worse = [random.random() < (0.5 if value == FEATURES[name][0] else 0.1) for value in first[name]]
+    second = first.with_columns(
+        model=pl.lit("q"),
+        score=pl.when(pl.Series(worse, dtype=pl.Boolean)).then(1 - pl.col("score")).otherwise("score"),
+    )
+    lacks, moves = ([random.random() < 0.05 for _ in range(first.height)] for _ in range(2))
+    country = pl.when(pl.Series(moves)).then(pl.lit("DE")).otherwise("country") if random.random() < 0.3 else "country"
+    return Table(pl.concat([first, second.with_columns(country=country).filter(~pl.Series(lacks))]))
+
+
 def find_slices(random: Random, table: Table) -> Call:
     roles = {"weight": "weight"} if random.random() < 0.5 else {}
     average = random.choice([{}, {}, {"average": "macro"}])
@@ -192,5 +276,9 @@ def find_slices(random: Random, table: Table) -> Call:
         "min_samples": random.choice([10, 20]),
     }
     options |= {"progress": False, "passes": 2} if random.random() < 0.2 else {}
+    if random.random() < 0.5:
+        options |= {"baseline": "p"} | ({} if random.random() < 0.6 else {"pairs": False})
+        leaf, table = Leaf(leaf.name, {}), with_a_second_model(random, table)
+        return FindChanges("find_slices", table, (("m0", leaf),), (), roles=roles, lazy=False, options=options)
     by = ("model",) if random.random() < 0.2 else ()
     return FindSlices("find_slices", table, (("m0", leaf),), by, roles=roles, lazy=False, options=options)

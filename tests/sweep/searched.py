@@ -276,7 +276,7 @@ def find_slices(random: Random, table: Table) -> Call:
         "min_samples": random.choice([10, 20]),
     }
     options |= {"progress": False, "passes": 2} if random.random() < 0.2 else {}
-    if random.random() < 0.5:
+    if random.random() < 0.3:
         options |= {"baseline": "p"} | ({} if random.random() < 0.6 else {"pairs": False})
         leaf, table = Leaf(leaf.name, {}), with_a_second_model(random, table)
         return FindChanges("find_slices", table, (("m0", leaf),), (), roles=roles, lazy=False, options=options)

@@ -45,8 +45,8 @@ def main() -> None:
         changed = mlm.compare(ends, mlm.log_loss(), pairs=False, slices=["ages", "sex"], **since, **ROLES).collect()
         print(changed.select("slice", "difference", "low", "high", "p_adjusted", "verdict"))
 
-        # Nobody has named a slice here. Of women from 20 to 35 without work it says more often that they have some: in 6
-        # of 100 more cases than in 2015, and in 1 less of all others.
+        # Nobody has named a slice here. Of women from 20 to 35 without work it says more often that they have some: in
+        # 6 of 100 more cases than in 2015, and in 1 less of all others.
         print("\nWhere does it see work that is not there more often than in 2015?")
         columns = ["sex", "race", "age"]
         worse = mlm.find_slices(ends, mlm.false_positive_rate(), columns, pairs=False, **since, **ROLES)

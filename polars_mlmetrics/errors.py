@@ -108,7 +108,8 @@ def _not_callable(function: Callable[..., Any], args: Sequence[Any], kwargs: Map
         several = "Pass several metrics as a list, and" if "metrics" in placed else "Pass"
         return f"{name} takes {most}, and {len(args)} are given. {several} by name: {_by_name(named)}."
     for twice in kwargs.keys() & placed[: len(args)]:
-        return f"{name}: {twice!r} is given twice, at its place and by name."
+        several = " Pass several metrics as a list." if "metrics" in placed[: placed.index(twice)] else ""
+        return f"{name}: {twice!r} is given twice, at its place and by name.{several}"
     for other in kwargs.keys() - {*placed, *named}:
         if inspect.Parameter.VAR_KEYWORD not in kinds:
             words = unknown("parameter", other, [*placed, *named], of=f"one of {name}'s")

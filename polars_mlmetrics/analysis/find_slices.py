@@ -103,10 +103,10 @@ def find_slices(
     top, bins
         See `features`.
     between, baseline
-        The column (or row-wise expression) that tells models apart, "model" if none is named, or months; and the value
+        The column (or row-wise expression) that tells models or months apart, "model" if none is named; and the value
         that the others are compared with. With a baseline, what is searched is how the metric changed: where the new
-        model is worse than the old one by more than elsewhere. A slice that was always bad, and did not change, is none.
-        Each other value is searched by itself.
+        model is worse than the old one by more than elsewhere. A slice that was always bad, and did not change, is
+        none. Each other value is searched by itself.
     pairs
         As in `compare`: whether only samples that both sides have are compared, here with the same features on both.
         False compares all rows of both sides, such as those of two months.

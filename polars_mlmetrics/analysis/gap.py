@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Unpack
 
 import polars as pl
@@ -25,12 +26,13 @@ from polars_mlmetrics.data.frames import AnyFrame, Names, as_given_later
 from polars_mlmetrics.data.roles import Roles
 from polars_mlmetrics.engine.folds import fold, matched
 from polars_mlmetrics.engine.plan import Plan
-from polars_mlmetrics.errors import INTERNAL, ParameterError, at_callers_line
-from polars_mlmetrics.formula.arithmetic import ratio
+from polars_mlmetrics.errors import INTERNAL, NameCollisionError, ParameterError, at_callers_line
+from polars_mlmetrics.formula.arithmetic import ratio, reaches
+from polars_mlmetrics.formula.measure import Node
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.tree import WITHOUT_INTERVAL
 from polars_mlmetrics.intervals.interval import FEW_BUCKETS, few_decide, unless_noise
-from polars_mlmetrics.intervals.intervals import SEEMS_FEW, flag_of, flag_without_interval
+from polars_mlmetrics.intervals.intervals import FLAGS, SEEMS_FEW, flag_of, flag_without_interval
 from polars_mlmetrics.intervals.kinds import coarseness_of, core_of, is_share, range_of
 from polars_mlmetrics.intervals.student_t import shared_level, t_at, welch
 from polars_mlmetrics.query.query import Key, Keys, check_names, listed
@@ -39,7 +41,7 @@ from polars_mlmetrics.query.reported_value import several_models
 from polars_mlmetrics.query.results import ResultColumns, slice_text
 from polars_mlmetrics.query.verb import Verb
 
-GAP = Verb("gap", takes_states=True, takes_several=False, needs_interval=True, has_grid=True)
+GAP = Verb("gap", takes_states=True, needs_interval=True, has_grid=True)
 
 COLUMNS = ResultColumns.of(
     (pl.String, "metric"),
@@ -53,7 +55,12 @@ COLUMNS = ResultColumns.of(
 )
 """The columns of each group."""
 
-SLICE, OTHER, TEXT, POOLED, BOUND = (f"{INTERNAL}{name}" for name in ("slice", "other", "text", "pooled", "bound"))
+LARGEST = "largest"
+"""What stands for a metric in the row of the largest gap of several metrics."""
+
+SLICE, OTHER, TEXT, POOLED, BOUND, PLACE = (
+    f"{INTERNAL}{name}" for name in ("slice", "other", "text", "pooled", "bound", "place")
+)
 PAIRS, QUANTILE, FEWEST, FEW, IS_SURE, OWN_ERROR, VARIES = (
     f"{INTERNAL}{name}" for name in ("pairs", "quantile", "fewest", "few", "is_sure", "own_error", "varies")
 )
@@ -68,7 +75,7 @@ them."""
 @at_callers_line
 def gap(
     frame: AnyFrame,
-    metric: Metric,
+    metrics: Metric | Sequence[Metric],
     over: Keys,
     by: Keys | None = None,
     *,
@@ -76,20 +83,22 @@ def gap(
     cluster: Names = None,
     **roles: Unpack[Roles],
 ) -> AnyFrame:
-    """The largest difference of a metric between two slices of each group, with an interval.
+    """The largest difference between two slices of each group, by one metric or by each of several, with an interval.
 
     The interval is that of the largest of all true differences. It looks at every pair of slices, with the level shared
     among the pairs (Bonferroni): a search for the largest difference finds one where there is none, and the interval of
-    that one pair would not know of the search. So `low` is often 0. Each pair has the degrees of freedom of its two
-    slices (Welch and Satterthwaite). A slice in fewer than 39 of the 64 buckets (some 60 clusters), or in fewer than 20
-    (some 24) of a share such as a recall, does not raise `low`: of many small slices, one is far off by chance.
+    that one pair would not know of the search. So `low` is often 0. With several metrics the level is shared among the
+    pairs of all of them, so that all intervals of a group are right at once. Each pair has the degrees of freedom of
+    its two slices (Welch and Satterthwaite). A slice in fewer than 39 of the 64 buckets (some 60 clusters), or in fewer
+    than 20 (some 24) of a share such as a recall, does not raise `low`: of many small slices, one is far off by chance.
 
     Parameters
     ----------
     frame
         The long table, or a state with these columns among its by columns.
-    metric
-        The metric.
+    metrics
+        The metric, or a list of several, such as recall and false positive rate for the equalized odds. The largest of
+        their gaps says something where they have one unit.
     over
         The column (or row-wise expression), or several, whose values are the slices.
     by, cluster, **roles
@@ -99,11 +108,16 @@ def gap(
 
     Returns
     -------
-    One row a group: the `metric`; the difference (`gap`) with `low` and `high`; the lowest value divided by the highest
-    (`ratio`); the `worst` and the `best` slice with their values, `worst_value` and `best_value` (of a metric without a
-    direction, the lowest and the highest); how many slices have a value (`n_slices`); and `ci_flag`, as in a tidy
-    table: "few_buckets" or "few_decide" if that is so in one slice. Where a slice is NaN, so is the gap, and the slice
-    is the `worst`. An undefined slice, which is null, has no value.
+    One row a group and metric: the `metric`; the difference (`gap`) with `low` and `high`; the lowest value divided by
+    the highest (`ratio`); the `worst` and the `best` slice with their values, `worst_value` and `best_value` (of a
+    metric without a direction, the lowest and the highest); how many slices have a value (`n_slices`); and `ci_flag`,
+    as in a tidy table: "few_buckets" or "few_decide" if that is so in one slice. Where a slice is NaN, so is the gap,
+    and the slice is the `worst`. An undefined slice, which is null, has no value.
+
+    With several metrics each group has one row more, whose `metric` is "largest": the largest of their gaps, with the
+    slices, values and `ratio` of its metric. The largest true difference by any of them lies between its `low` and
+    `high`. Where one metric has no ends or no gap, this row has no ends, and the flag of that metric (null where there
+    is no gap). Else its flag is the first of theirs, in the order in which the pages list the flags.
 
     Examples
     --------
@@ -120,15 +134,31 @@ def gap(
     ╞═════╪══════╪══════╪════════════╪════════════╡
     │ 0.5 ┆ 0.38 ┆ 0.62 ┆ country=FR ┆ country=DE │
     └─────┴──────┴──────┴────────────┴────────────┘
+
+    The equalized odds:
+
+    >>> log = log.with_columns(truth=pl.col("sample") % 7 > 2)
+    >>> odds = mlm.gap(log, [mlm.recall(), mlm.false_positive_rate()], over="country")
+    >>> odds.select("metric", pl.col("gap", "low", "high").round(2), "worst", "best")
+    shape: (3, 6)
+    ┌─────────────────────┬──────┬──────┬──────┬────────────┬────────────┐
+    │ metric              ┆ gap  ┆ low  ┆ high ┆ worst      ┆ best       │
+    │ ---                 ┆ ---  ┆ ---  ┆ ---  ┆ ---        ┆ ---        │
+    │ str                 ┆ f64  ┆ f64  ┆ f64  ┆ str        ┆ str        │
+    ╞═════════════════════╪══════╪══════╪══════╪════════════╪════════════╡
+    │ recall              ┆ 0.51 ┆ 0.32 ┆ 0.69 ┆ country=FR ┆ country=DE │
+    │ false_positive_rate ┆ 0.49 ┆ 0.28 ┆ 0.7  ┆ country=DE ┆ country=FR │
+    │ largest             ┆ 0.51 ┆ 0.32 ┆ 0.7  ┆ country=FR ┆ country=DE │
+    └─────────────────────┴──────┴──────┴──────┴────────────┴────────────┘
     """
     groups: list[Key] = listed(by)
-    question = Question.read(GAP, frame, [metric], [*groups, *listed(over)], ci=ci, cluster=cluster, roles=roles)
-    between = Between(question, len(groups))
-    return as_given_later(frame, between.table, between.empty)
+    question = Question.read(GAP, frame, [metrics], [*groups, *listed(over)], ci=ci, cluster=cluster, roles=roles)
+    gaps = Gaps(question, len(groups))
+    return as_given_later(frame, gaps.table, gaps.empty)
 
 
-class Between:
-    """The slices of each group, two by two."""
+class Gaps:
+    """The gaps of each group, by metric."""
 
     def __init__(self, question: Question, n_groups: int) -> None:
         query = question.query
@@ -138,37 +168,95 @@ class Between:
         self._confidence: Confidence = question.confidence
         self._groups, self._over = query.by[:n_groups], query.by[n_groups:]
         self._by = [key.column for key in self._groups]
-        (self._metric,) = query.metrics
         if not self._over:
             raise ParameterError("gap needs the slices to compare: pass over=, a column or a list of columns.")
         check_names([*(key.name for key in self._groups), *COLUMNS])
+        names = [metric.output_name for metric in query.metrics]
+        if len(names) > 1 and LARGEST in names:
+            raise NameCollisionError(
+                f"of several metrics gap has a row {LARGEST!r}: use .alias(...) on the metric of that name."
+            )
 
     def empty(self) -> pl.LazyFrame:
         """A table of the same columns, without rows."""
         return COLUMNS.empty(self._query.types_of(self._groups))
 
     def table(self) -> pl.LazyFrame:
-        """One row a group."""
+        """One row a group and metric, and one for the largest gap where there are several metrics."""
         plan = Plan(self._source, [key.column for key in self._query.by], self._query.readings)
-        core, _ = core_of(self._metric)
-        self._sure_buckets = SURE_BUCKETS_OF_SHARE if is_share(core, plan) else SURE_BUCKETS
-        value = plan.value(self._metric).cast(pl.Float64)
-        text = slice_text(self._query, self._over)
-        several = any_of([plan.value(each) > 0 for each in several_models(self._metric, plan)])
-        bound = pl.sum_horizontal([pl.lit(0.0), *map(plan.value, coarseness_of(core))])
-        columns = value.alias(VALUE), text.alias(TEXT), several.alias(POOLED), bound.alias(BOUND)
-        tables = [plan.groups().select(*plan.by, *columns)]
-        has_interval = core.interval_kind not in WITHOUT_INTERVAL
-        if has_interval and self._confidence.are_whole and plan.merges(core):
-            tables.append(without_each(plan, core, self._by, self._confidence))
-        values, *cells = pl.collect_all(tables)
+        metrics = [Between(metric, plan, self._by, self._confidence) for metric in self._query.metrics]
+        judged = [between for between in metrics if between.has_interval]
+        groups = plan.groups().with_columns(slice_text(self._query, self._over).alias(TEXT))
+        tables = [groups.select(*plan.by, TEXT, *between.columns) for between in metrics]
+        if judged:
+            tables += without_each(plan, [between.core for between in judged], self._by, self._confidence)
+        collected = pl.collect_all(tables)
+        values, cells = collected[: len(metrics)], dict(zip(judged, collected[len(metrics) :], strict=True))
+        n_pairs = self._n_pairs(values)
+        found = [
+            between.table(of_slices, cells.get(between), n_pairs).with_columns(pl.lit(place).alias(PLACE))
+            for place, (between, of_slices) in enumerate(zip(metrics, values, strict=True))
+        ]
+        table = pl.concat(found)
+        if len(metrics) > 1:
+            table = pl.concat([table, self._largest(table)], how="diagonal")
+        keys = [pl.col(key.column).alias(key.name) for key in self._groups]
+        return table.sort(*self._by, PLACE, nulls_last=False).select(*keys, *COLUMNS)
+
+    def _n_pairs(self, values: Sequence[pl.DataFrame]) -> pl.LazyFrame:
+        """How many pairs of slices each group has, of all metrics together: the level is shared among them."""
+        n = pl.col(VALUE).count().cast(pl.Float64)
+        tables = [fold(each.lazy(), self._by, [(0.5 * n * (n - 1)).alias(PAIRS)]) for each in values]
+        return fold(pl.concat(tables), self._by, [pl.col(PAIRS).sum().cast(pl.Int64)])
+
+    def _largest(self, table: pl.LazyFrame) -> pl.LazyFrame:
+        """One row a group: the largest gap of all metrics, from the row of each."""
+        gap, has_ends = pl.col("gap"), pl.col("low").is_not_null()
+        # A gap that is NaN may be any, so none is larger.
+        order = ~gap.is_nan(), ~reaches(gap, gap.max()), pl.col(PLACE)
+        of_largest = ("gap", "ratio", "worst", "worst_value", "best", "best_value", "n_slices")
+        # That one metric has no ends comes before what there is to say of ends.
+        flag, in_order = pl.col("ci_flag"), pl.Enum([*FLAGS])
+        columns = [
+            pl.col(of_largest).sort_by(*order, nulls_last=True).first(),
+            pl.when(has_ends.all()).then(pl.col("low", "high").max()),
+            flag.sort_by(has_ends, flag.cast(in_order), nulls_last=True).first(),
+            pl.col(PLACE).max() + 1,
+        ]
+        largest = fold(table, self._by, columns)
+        return largest.with_columns(pl.when(gap.is_finite()).then("ci_flag"), metric=pl.lit(LARGEST))
+
+
+class Between:
+    """The slices of each group, two by two, by one metric."""
+
+    def __init__(self, metric: Node, plan: Plan, by: Sequence[str], confidence: Confidence) -> None:
+        self._metric = metric
+        self._slice_keys = plan.by
+        self._by = by
+        self._confidence = confidence
+        self.core, _ = core_of(metric)
+        few = SURE_BUCKETS_OF_SHARE if is_share(self.core, plan) else SURE_BUCKETS
+        self._sure_buckets = min(few, confidence.buckets)
+        is_judged = self.core.interval_kind not in WITHOUT_INTERVAL and confidence.are_whole
+        self.has_interval = is_judged and plan.merges(self.core)
+        several = any_of([plan.value(each) > 0 for each in several_models(metric, plan)])
+        bound = pl.sum_horizontal([pl.lit(0.0), *map(plan.value, coarseness_of(self.core))])
+        value = plan.value(metric).cast(pl.Float64)
+        self.columns = [value.alias(VALUE), several.alias(POOLED), bound.alias(BOUND)]
+        """The columns of each slice."""
+
+    def table(self, values: pl.DataFrame, cells: pl.DataFrame | None, n_pairs: pl.LazyFrame) -> pl.LazyFrame:
+        """One row a group. Cells are the slices without each bucket, where these give an interval."""
         # A group in which no slice has a value is there all the same.
         groups = values.lazy().select(self._by).unique()
-        values = values.filter(pl.col(VALUE).is_not_null()).sort(plan.by, nulls_last=True).with_row_index(SLICE)
+        values = (
+            values.filter(pl.col(VALUE).is_not_null()).sort(self._slice_keys, nulls_last=True).with_row_index(SLICE)
+        )
         table = self._extremes(values.lazy())
         table = matched(groups, table, self._by, how="left") if self._by else table
         table = table.with_columns(pl.col("n_slices").fill_null(0))
-        return self._named(table, self._ends(values, *cells) if cells else None)
+        return self._named(table, None if cells is None else self._ends(values, cells, n_pairs))
 
     def _named(self, table: pl.LazyFrame, ends: pl.LazyFrame | None) -> pl.LazyFrame:
         """The columns of the result, under their public names."""
@@ -186,12 +274,9 @@ class Between:
                 "coarse_bins": pl.col(BOUND) > 0.5 * (pl.col("high") - pl.col("low")),
             }
             table = matched(table, ends, self._by, how="left").with_columns(ci_flag=flag_of(flags))
-        keys = [pl.col(key.column).alias(key.name) for key in self._groups]
         of_interval = pl.when(pl.col("gap").is_finite()).then(pl.col("low", "high", "ci_flag"))
-        table = table.with_columns(of_interval, metric=pl.lit(self._metric.output_name)).sort(
-            self._by, nulls_last=False
-        )
-        return table.select(*keys, *COLUMNS.cast())
+        table = table.with_columns(of_interval, metric=pl.lit(self._metric.output_name))
+        return table.select(*self._by, *COLUMNS.cast())
 
     def _extremes(self, values: pl.LazyFrame) -> pl.LazyFrame:
         """The columns of each group, but for the interval."""
@@ -218,13 +303,13 @@ class Between:
         facts = pl.col(POOLED).any(), pl.col(BOUND).top_k(2).sum()
         return fold(values, self._by, [*columns, pl.len().cast(pl.Int64).alias("n_slices"), *facts])
 
-    def _ends(self, values: pl.DataFrame, cells: pl.DataFrame) -> pl.LazyFrame:
+    def _ends(self, values: pl.DataFrame, cells: pl.DataFrame, n_pairs: pl.LazyFrame) -> pl.LazyFrame:
         """The ends of the interval of each group, from every pair of its slices."""
-        keys = [key.column for key in self._query.by]
+        keys = self._slice_keys
         cells = cells.join(values.select(*keys, SLICE), on=keys, nulls_equal=True)
         slices = replicated(cells, [SLICE])
         # A value that nothing moves, as a recall of 1, may stand on a few samples that were hit by chance.
-        few = min(self._sure_buckets, self._confidence.buckets)
+        few = self._sure_buckets
         is_sure = pl.col(BUCKETS) >= pl.when(pl.col(ERROR) > 0).then(few).otherwise(max(few, SEEMS_FEW + 1))
         facts = (
             pl.col(BUCKETS).alias(FEWEST),
@@ -235,15 +320,15 @@ class Between:
         pairs = two_by_two(cells, self._by, SLICE, OTHER).with_columns(pl.col(HAS) | pl.col(HAS_OTHER))
         pairs = replicated(pairs, [*self._by, SLICE, OTHER]).drop(DF)
         pairs = pairs.join(slices, on=SLICE).join(slices.rename({SLICE: OTHER}), on=OTHER, suffix=OTHER)
+        pairs = matched(pairs.lazy(), n_pairs, self._by).collect()
         return self._over_pairs(self._with_quantiles(pairs).lazy())
 
     def _with_quantiles(self, pairs: pl.DataFrame) -> pl.DataFrame:
         """The pairs, with the quantile of each."""
-        n_pairs = pl.len().over(self._by) if self._by else pl.len()
         errors, of_sides = ([pl.col(name), pl.col(name + OTHER)] for name in (OWN_ERROR, DF))
         # Where neither slice varies, any will do.
         df = pl.coalesce(welch(errors, of_sides), pl.max_horizontal(pl.col(BUCKETS) - 1, pl.lit(1)).cast(pl.Float64))
-        pairs = pairs.with_columns(pl.col(OF_ALL).abs(), n_pairs.cast(pl.Int64).alias(PAIRS), df.alias(DF))
+        pairs = pairs.with_columns(pl.col(OF_ALL).abs(), df.alias(DF))
         level, parts = self._confidence.level, pairs.partition_by(PAIRS, as_dict=True).items()
         found = [part.with_columns(t_at(pl.col(DF), shared_level(level, n)).alias(QUANTILE)) for (n,), part in parts]
         return pl.concat(found) if found else pairs.with_columns(pl.lit(None, pl.Float64).alias(QUANTILE))

@@ -13,5 +13,6 @@ replicates first, and differences of every two of these (in_memory.py has the ja
 has two sides and their slices: it splits the difference into what the shares of the slices add and what their values
 add (mix.py), or puts the slices of each side together in the shares of the other (reweighted.py). `find_slices` holds
 each slice against the rest of its group (rest.py): the group without the slice, which is a replicate as that without a
-bucket is; of a change, both are differences of the two sides, which paired_log.py puts into one table. `drift` compares shares of scores, by the cells of score_cells.py, in distributions.py.
+bucket is; of a change, both are differences of the two sides, which paired_log.py puts into one table. `drift` compares
+shares of scores, by the cells of score_cells.py, in distributions.py.
 """

@@ -13,7 +13,7 @@ from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.measure import Node
 from polars_mlmetrics.intervals.interval import unless_noise
-from polars_mlmetrics.intervals.kinds import buckets_for
+from polars_mlmetrics.intervals.kinds import buckets_for, planned_in
 from polars_mlmetrics.intervals.student_t import deciding, degrees_of_freedom, jackknife, standard_error
 from polars_mlmetrics.query.question import Confidence
 
@@ -29,14 +29,25 @@ _OTHER = f"{INTERNAL}other"
 HAS_OTHER = HAS + _OTHER
 
 
-def without_each(plan: Plan, metric: Node, by: Sequence[str], confidence: Confidence) -> pl.LazyFrame:
-    """The values of a plan without each bucket of groups (`by`), and whether there is one of the bucket alone."""
-    cell, value = [*plan.by, WITHOUT], plan.value(metric).cast(pl.Float64)
-    source = source_for(metric, plan, confidence)
-    without = plan.again(Replicates(source, by), cell).groups()
-    without = without.select(*cell, value.alias(VALUE), value.abs().alias(SIZE))
-    alone = plan.again(source, cell).groups().select(*cell, value.is_not_null().alias(HAS))
-    return matched(without, alone, cell, how="left").with_columns(pl.col(HAS).fill_null(False))
+def without_each(plan: Plan, metrics: Sequence[Node], by: Sequence[str], confidence: Confidence) -> list[pl.LazyFrame]:
+    """The values of each metric of a plan without each bucket of groups (`by`), and whether the bucket alone has one.
+
+    The metrics have equally many buckets, and are worked out together.
+    """
+    cell, parts = [*plan.by, WITHOUT], [part for metric in metrics for part in planned_in(metric)]
+    values = [(place, plan.value(metric).cast(pl.Float64)) for place, metric in enumerate(metrics)]
+    source = source_for(metrics[0], plan, confidence)
+    without = plan.again(Replicates(source, by), cell, parts).groups()
+    without = without.select(*cell, *(value.alias(f"{VALUE}_{place}") for place, value in values))
+    alone = plan.again(source, cell, parts).groups()
+    alone = alone.select(*cell, *(value.is_not_null().alias(f"{HAS}_{place}") for place, value in values))
+    cells = matched(without, alone, cell, how="left")
+
+    def of_metric(place: int) -> pl.LazyFrame:
+        value, has = pl.col(f"{VALUE}_{place}"), pl.col(f"{HAS}_{place}")
+        return cells.select(*cell, value.alias(VALUE), value.abs().alias(SIZE), has.fill_null(False).alias(HAS))
+
+    return [of_metric(place) for place, _ in values]
 
 
 def source_for(metric: Node, plan: Plan, confidence: Confidence) -> Source:

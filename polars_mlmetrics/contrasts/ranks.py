@@ -113,7 +113,7 @@ class Ranks:
         plan = Plan(rows.source, keys, self._query.readings)
         tables = [self._values(plan, rows, by)]
         if self._has_interval(plan):
-            tables.append(without_each(plan, self._core, by, self._confidence))
+            tables += without_each(plan, [self._core], by, self._confidence)
         values, *cells = pl.collect_all(tables)
         values = _numbered(values, by)
         ranks = self._ranks(values, *cells) if cells else None

@@ -37,6 +37,7 @@ CALLS: dict[str, tuple[Callable[[Any], Any], pl.Schema]] = {
     "compare": (lambda log: mlm.compare(log, F1, baseline="old"), differences.COLUMNS),
     "rank": (lambda log: mlm.rank(log, F1), RANKS),
     "gap": (lambda log: mlm.gap(log, F1, over="side"), GAPS),
+    "gap of several metrics": (lambda log: mlm.gap(log, [F1, LOSS], over="side", by="model"), GAPS),
     "drift": (lambda log: mlm.drift(log, between="model", baseline="old", by="side"), DRIFTED),
     "decompose": (lambda log: mlm.decompose(log, F1, over="side", between="model", baseline="old"), PARTS),
     "flips": (lambda log: mlm.flips(log, LOSS, baseline="old"), FLIPPED),

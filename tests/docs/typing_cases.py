@@ -74,6 +74,8 @@ mlm.evaluate(frame, mlm.f1(), by="model", slices=["country", ["country", "device
 mlm.evaluate(frame, mlm.f1(), per="label", score="p", truth="t", sample=("doc", "part"), label="topic")
 mlm.evaluate(frame, mlm.f1(), min_samples=30, tidy=True, weight=pl.col("w") * 2)
 assert_type(mlm.worst(lazy, mlm.f1(), k=5, by="model", score="p"), pl.LazyFrame)
+assert_type(mlm.gap(frame, mlm.f1(), "country"), pl.DataFrame)
+assert_type(mlm.gap(lazy, [mlm.recall(), mlm.f1()], over=["country", "device"]), pl.LazyFrame)
 assert_type(frame.pipe(mlm.evaluate, mlm.f1()), pl.DataFrame)
 assert_type(lazy.pipe(mlm.evaluate, mlm.f1(), mlm.recall()), pl.LazyFrame)
 lazy.pipe(mlm.evaluate, mlm.f1(), by="model", score="p")  # wrong to mypy
@@ -88,6 +90,7 @@ mlm.evaluate(frame, mlm.f1(), per="country")  # wrong
 mlm.evaluate(frame, mlm.f1(), by=3)  # wrong
 mlm.evaluate(frame, mlm.f1(), min_samples="30")  # wrong
 mlm.evaluate({"score": [0.5]}, mlm.f1())  # wrong
+mlm.gap(frame, [mlm.f1(), pl.len()], over="country")  # wrong
 mlm.worst(frame, pl.len())  # wrong
 mlm.worst(frame, mlm.f1(), k="5")  # wrong
 mlm.worst(frame, mlm.f1(), slices=3)  # wrong

@@ -211,6 +211,17 @@ METRICS = Made(
     ],
     ("q_limit", "q_cost", "q_age"),
 )
+RATES = Made(
+    lambda name: [
+        mlm.f1(average="macro"),
+        mlm.log_loss(),
+        mlm.ndcg(k=2),
+        mlm.recall(threshold=pl.col(name("q_limit"))).alias("own threshold"),
+        cost_missed(column=name("q_cost")),
+        mlm.roc_auc(bins=64),
+    ],
+    ("q_limit", "q_cost"),
+)
 OVER_TARGETS = Made(lambda name: mlm.average_score(mlm.log_loss(), target=name("q_visit")), ("q_visit",))
 OF_LABELS = Made(lambda name: [mlm.f1(average="macro"), mlm.support(average="macro")])
 COST = Made(lambda name: [cost_missed(column=name("q_cost")), mlm.support()], ("q_cost",))
@@ -273,6 +284,8 @@ CALLS = [
     Call("compare", (COST,), {**BETWEEN, "pairs": False, "by": C("q_country")}, of=OF_COST),
     Call("gap", (LOSS, C("q_country")), {**BY, **TEAM, **ROLES}),
     Call("gap", (ONE_COST,), {"over": [C("q_country")], **BY}, of=OF_COST),
+    Call("gap", (RATES,), {"over": C("q_country"), **BY, **TEAM, **ROLES}),
+    Call("gap", (RATES, C("q_country")), {**BY, "ci": 0.8}, of=A_STATE),
     Call("rank", (LOSS,), {"between": C("q_model"), "by": C("q_visit"), **COUNTRY, **TEAM, **ROLES}),
     Call("decompose", (LOSS, C("q_country")), {**BETWEEN, "by": C("q_visit"), **TEAM, **ROLES}),
     Call("decompose", (ONE_COST, [C("q_country")]), BETWEEN, of=OF_COST),

@@ -29,7 +29,10 @@ CALLS: dict[str, Callable[[], object]] = {
     "compare needs baseline=. help(compare) says what it is.": lambda: ANY.compare(LOG, mlm.f1()),
     "flips needs baseline=.": lambda: ANY.flips(LOG, mlm.f1()),
     "gap needs over=.": lambda: ANY.gap(LOG, mlm.f1()),
-    "gap: 'over' is given twice, at its place and by name.": lambda: ANY.gap(LOG, mlm.f1(), "x", over="model"),
+    "gap: 'over' is given twice, at its place and by name. Pass several metrics as a list.": (
+        lambda: ANY.gap(LOG, mlm.f1(), mlm.recall(), over="model")
+    ),
+    "gap: 'metrics' is given twice, at its place and by name.": lambda: ANY.gap(LOG, mlm.f1(), metrics=mlm.f1()),
     "evaluate needs frame=.": ANY.evaluate,
     "gate needs rules=.": lambda: ANY.gate(LOG),
     "parameter 'cluster' is not one of finish's (frame, by, slices,": lambda: ANY.finish(STATE, cluster="user"),

@@ -32,6 +32,7 @@ CALLS: dict[str, Callable[[pl.LazyFrame], pl.LazyFrame]] = {
     "compare": lambda log: mlm.compare(log, mlm.f1(), baseline="old", slices=SLICES),
     "drift": lambda log: mlm.drift(log, between="model", baseline="old", by="label", slices=["country"]),
     "gap": lambda log: mlm.gap(log, mlm.f1(), over="country", by="model"),
+    "gap of several metrics": lambda log: mlm.gap(log, [mlm.f1(), mlm.recall()], over="country", by="model"),
     "rank": lambda log: mlm.rank(log, mlm.f1(), slices=SLICES),
     "decompose": lambda log: mlm.decompose(log, mlm.f1(), over="country", between="model", baseline="old"),
     "confusion of classes": lambda log: mlm.confusion(log, by="model", ci=0.9),

@@ -21,7 +21,7 @@ from polars_mlmetrics.engine.ranking import code_of
 from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.over_targets import samples_of_all
-from polars_mlmetrics.query.complete_samples import are_complete, complete_rows
+from polars_mlmetrics.query.complete_samples import CompleteSamples
 from polars_mlmetrics.query.query import KeyColumn, Query
 from polars_mlmetrics.query.question import Question
 
@@ -85,11 +85,7 @@ def _odd_samples(query: Query, features: Sequence[str]) -> pl.DataFrame:
     """The samples, each with its features, that count on one side alone."""
     rows, by = _coded(query.rows, features), [key.column for key in query.by]
     unit, counts = [*query.roles.sample, FEATURES], samples_of_all(query.metrics)
-    keys = list(dict.fromkeys([*by, *unit]))
-    if are_complete(rows, by, IS_BASELINE, unit, counts):
-        return pl.DataFrame(schema=dict.fromkeys(keys, pl.Null))
-    _, odd = complete_rows(rows, by, IS_BASELINE, unit, counts)
-    return odd.collect(engine="streaming")
+    return CompleteSamples(rows, by, IS_BASELINE, unit, counts).odd()
 
 
 def _coded(rows: pl.LazyFrame, features: Sequence[str]) -> pl.LazyFrame:

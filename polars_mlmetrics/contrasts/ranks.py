@@ -38,7 +38,7 @@ from polars_mlmetrics.intervals.interval import FEW_BUCKETS, FEW_CLUSTERS, few_d
 from polars_mlmetrics.intervals.intervals import Intervals, flag_of, flag_without_interval
 from polars_mlmetrics.intervals.kinds import coarseness_of, core_of
 from polars_mlmetrics.intervals.student_t import clusters_in, holm, p_value, t_at
-from polars_mlmetrics.query.complete_samples import are_complete, complete_rows
+from polars_mlmetrics.query.complete_samples import COUNTED, LEFT_OUT, CompleteSamples
 from polars_mlmetrics.query.query import KeyColumn
 from polars_mlmetrics.query.question import Confidence, Question
 from polars_mlmetrics.query.reported_value import several_models
@@ -55,9 +55,7 @@ COLUMNS = ResultColumns.of(
 )
 """The columns of each model."""
 
-GROUP, ONE, OTHER, BOUND, SHOWN, COUNTED, LEFT_OUT = (
-    f"{INTERNAL}{name}" for name in ("group", "one", "other", "bound", "shown", "counted", "left_out")
-)
+GROUP, ONE, OTHER, BOUND, SHOWN = (f"{INTERNAL}{name}" for name in ("group", "one", "other", "bound", "shown"))
 POOLED, RARE, FEW, TAKES_PART, WON, LOST, N_MODELS = (
     f"{INTERNAL}{name}" for name in ("pooled", "rare", "few", "takes_part", "won", "lost", "n_models")
 )
@@ -74,9 +72,7 @@ class Rows(NamedTuple):
 
     source: Source
     models: pl.LazyFrame | None = None
-    """All models of each group; None where the source has them all."""
-    left_out: pl.LazyFrame | None = None
-    """How many samples only some models have, by group; None where that is not known."""
+    """All models of each group, and how many samples count; None where the source has them all."""
 
 
 class Ranks:
@@ -101,7 +97,7 @@ class Ranks:
     def table(self) -> pl.LazyFrame:
         """One row a group, slice and model."""
         table = stacked(self._query, self._of_grouping, [self._model.name, *COLUMNS]).collect()
-        if table.height and table[self._model.name].n_unique() > 1 and (table["ci_flag"] == "no_pairs").all():
+        if table.height and table[self._model.name].n_unique() > 1 and table["ci_flag"].eq_missing("no_pairs").all():
             raise TableError(
                 f"there is nothing to rank: no sample counts for all values of {self._model.name!r}. Pass sample= for "
                 "a column that has the same values for all of them."
@@ -111,7 +107,7 @@ class Ranks:
     def _of_grouping(self, by: list[str]) -> pl.LazyFrame:
         rows, keys = self._rows_of(by), [*by, self._model.column]
         plan = Plan(rows.source, keys, self._query.readings)
-        tables = [self._values(plan, rows, by)]
+        tables = [self._values(plan, rows)]
         if self._has_interval(plan):
             tables += without_each(plan, [self._core], by, self._confidence)
         values, *cells = pl.collect_all(tables)
@@ -137,45 +133,37 @@ class Ranks:
         keys = [KeyColumn(column, column) for column in (*by, model)]
         query = replace(self._question.query, by=keys, slices=None)
 
-        def source(kept: pl.LazyFrame) -> Source:
-            of_rows = LogSource(kept, self._query.roles.label, self._query.schema)
-            return slices_of(query, of_rows, [WITHOUT], is_collected=True)
+        kept, models = CompleteSamples(rows, by, model, sample, self._samples).counted()
+        of_rows = LogSource(kept, self._query.roles.label, self._query.schema)
+        return Rows(slices_of(query, of_rows, [WITHOUT], is_collected=True), models)
 
-        groups = rows.select(*by, model).unique()
-        if are_complete(rows, by, model, sample, self._samples):
-            return Rows(source(rows), groups, fold(groups, by, [(0 * pl.len()).cast(pl.Int64).alias(LEFT_OUT)]))
-        kept, odd = complete_rows(rows, by, model, sample, self._samples)
-        # They are read more than once.
-        return Rows(source(kept.cache()), groups, fold(odd, by, [pl.len().cast(pl.Int64).alias(LEFT_OUT)]))
-
-    def _values(self, plan: Plan, rows: Rows, by: list[str]) -> pl.LazyFrame:
+    def _values(self, plan: Plan, rows: Rows) -> pl.LazyFrame:
         """The value of each model, and all that is known of it beside its replicates."""
         rare = Intervals(plan, self._confidence).rare(self._core)
         # The sides may be days, and models no group.
         several = [] if self._model.column == MODEL else several_models(self._metric, plan)
-        is_known = not self._question.is_of_state or has_pairs_alone(self._question, self._model.name)
-        is_known = is_known and all(map(plan.can_answer, self._samples))
-        counted = pl.min_horizontal(map(plan.value, self._samples)) if is_known else pl.lit(None)
         columns = {
             VALUE: plan.value(self._core).cast(pl.Float64),
             SHOWN: plan.value(self._metric).cast(pl.Float64),
-            COUNTED: counted.cast(pl.Int64),
             POOLED: any_of([plan.value(each) > 0 for each in several]),
             RARE: rare["rare_labels"],
             FEW: rare["few_positives"],
             BOUND: pl.sum_horizontal([pl.lit(0.0), *map(plan.value, coarseness_of(self._core))]),
         }
+        if rows.models is None:
+            columns |= {COUNTED: self._counted(plan), LEFT_OUT: pl.lit(None, pl.Int64)}
         table = plan.groups().select(*plan.by, *(column.alias(name) for name, column in columns.items()))
         if rows.models is not None:
-            table = matched(rows.models, table, plan.by, how="left").with_columns(pl.col(COUNTED).fill_null(0))
-        if rows.left_out is None:
-            table = table.with_columns(pl.lit(None, pl.Int64).alias(LEFT_OUT))
-        else:
-            table = matched(table, rows.left_out, by, how="left") if by else table.join(rows.left_out, how="cross")
-            table = table.with_columns(pl.col(LEFT_OUT).fill_null(0))
+            table = matched(rows.models, table, plan.by, how="left")
         # A metric may have a value of no rows.
         takes_part = pl.col(VALUE).is_finite().fill_null(False) & (pl.col(COUNTED) > 0).fill_null(True)
         return table.with_columns(takes_part.alias(TAKES_PART)).with_row_index(ONE)
+
+    def _counted(self, plan: Plan) -> pl.Expr:
+        """How many samples count, of a state; null where it may hold samples that only some models have."""
+        is_known = has_pairs_alone(self._question, self._model.name) and all(map(plan.can_answer, self._samples))
+        counted = pl.min_horizontal(map(plan.value, self._samples)) if is_known else pl.lit(None)
+        return counted.cast(pl.Int64)
 
     # -- ranks --------------------------------------------------------------------------------------------------
 

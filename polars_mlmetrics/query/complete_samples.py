@@ -1,8 +1,9 @@
-"""The rows of samples that every model has: a state of these knows the pairs of any two models."""
+"""The samples that every model has: a state of these knows the pairs of any two models."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import polars as pl
 
@@ -14,7 +15,8 @@ from polars_mlmetrics.formula.measure import Measure
 from polars_mlmetrics.formula.over_targets import samples_of_all
 from polars_mlmetrics.query.query import Query
 
-_HERE, _ALL = f"{INTERNAL}models", f"{INTERNAL}all_models"
+COUNTED, LEFT_OUT = f"{INTERNAL}counted", f"{INTERNAL}left_out"
+_ALIKE = f"{INTERNAL}alike"
 
 
 def rows_of_pairs(query: Query, between: str) -> pl.LazyFrame:
@@ -30,53 +32,132 @@ def rows_of_pairs(query: Query, between: str) -> pl.LazyFrame:
     check_key_columns(sample, query.schema, what="sample column")
     rows = query.with_keys(query.frame).filter(pl.col(column).is_not_null() for column in sample)
     groups = [key.column for key in query.by if key.column != model]
-    kept, _ = complete_rows(rows, groups, model, sample, samples_of_all(query.metrics))
+    kept = CompleteSamples(rows, groups, model, sample, samples_of_all(query.metrics)).kept()
     return kept.drop(column.meta.output_name() for column in query.added)
 
 
-def complete_rows(
-    rows: pl.LazyFrame, groups: Sequence[str], model: str, sample: Sequence[str], counts: Sequence[Measure]
-) -> tuple[pl.LazyFrame, pl.LazyFrame]:
-    """The rows of the samples that count for all models of their group or for none, and the other samples."""
-    keys = list(dict.fromkeys([*groups, *sample]))
-    ways = [count.door().included(count.grain) for count in counts]
-    counting = rows.filter(any_of(ways))
-    here, of_all = (_models(counting, columns, model, ways, name) for columns, name in ((keys, _HERE), (groups, _ALL)))
-    is_odd = [pl.col(f"{_HERE}_{way}").is_between(1, pl.col(f"{_ALL}_{way}") - 1) for way in range(len(ways))]
-    odd = matched(here, of_all, groups).filter(any_of(is_odd)).select(keys)
-    return rows.join(odd, on=keys, how="anti", nulls_equal=True), odd
+class Way:
+    """A way in which rows count to a metric. One that is made of several metrics may have several."""
+
+    def __init__(self, place: int, counts: pl.Expr) -> None:
+        self.counts = counts
+        self.rows, self.models, self.all_models, self.samples = (
+            f"{INTERNAL}{name}_{place}" for name in ("rows", "models", "all_models", "samples")
+        )
+        self.codes = [f"{INTERNAL}codes_{place}_{seed}" for seed in range(2)]
+
+    @property
+    def is_odd(self) -> pl.Expr:
+        """Whether a sample counts for some models of its group, and not for all."""
+        return pl.col(self.models).is_between(1, pl.col(self.all_models) - 1)
+
+    def sums_of_codes(self, sample: Sequence[str]) -> Iterator[pl.Expr]:
+        """Two sums of hashes, which tell sets of samples apart."""
+        for place, name in enumerate(self.codes):
+            hashes = (pl.col(column).hash(place * len(sample) + seed) for seed, column in enumerate(sample))
+            yield pl.when(self.counts).then(pl.sum_horizontal(hashes)).sum().alias(name)
+
+    def is_alike(self) -> Iterator[pl.Expr]:
+        """Whether the samples of all models of a group have the same sums, and as many rows."""
+        # A model without a row that counts is none of its group.
+        for name in (self.rows, *self.codes):
+            total = pl.col(name).filter(pl.col(self.rows) > 0)
+            yield (total.min() == total.max()).fill_null(True)
 
 
-def are_complete(
-    rows: pl.LazyFrame, groups: Sequence[str], model: str, sample: Sequence[str], counts: Sequence[Measure]
-) -> bool:
-    """Whether the same samples count for all models of each group, with as many rows: then every sample is complete.
+@dataclass
+class CompleteSamples:
+    """The samples of rows that count for all models of their group. A sample that counts for none is left alone."""
 
-    Two sums of hashes tell sets of samples apart, so that no sample is looked up. Others may be complete too.
-    """
-    ways = [count.door().included(count.grain) for count in counts]
-    seeds = [range(len(sample)), range(len(sample), 2 * len(sample))]
-    codes = [pl.sum_horizontal(pl.col(c).hash(s) for c, s in zip(sample, each, strict=True)) for each in seeds]
-    sums = [pl.when(way).then(code).sum() for way in ways for code in codes]
-    names = [f"{_HERE}_{place}" for place in range(len(sums))]
-    by_model = fold(rows, [*groups, model], [total.alias(name) for name, total in zip(names, sums, strict=True)])
-    # A model without a row that counts is none of its group: the sum of nothing is 0.
-    known = [pl.col(name).filter(pl.col(name) != 0) for name in names]
-    groups_alike = fold(
-        by_model,
-        groups,
-        [pl.all_horizontal((total.min() == total.max()).fill_null(True) for total in known).alias(_ALL)],
-    )
-    found: bool = groups_alike.select(pl.col(_ALL).all()).collect().item()
-    return found
+    rows: pl.LazyFrame
+    groups: Sequence[str]
+    model: str
+    sample: Sequence[str]
+    counts: Sequence[Measure]
 
+    def __post_init__(self) -> None:
+        self._keys = list(dict.fromkeys([*self.groups, *self.sample]))
+        ways = (count.door().included(count.grain) for count in self.counts)
+        self._ways = [Way(place, counts) for place, counts in enumerate(ways)]
 
-def _models(
-    counting: pl.LazyFrame, keys: Sequence[str], model: str, ways: Sequence[pl.Expr], name: str
-) -> pl.LazyFrame:
-    """How many models have rows that count, in each way."""
-    if not ways[1:]:
-        return fold(counting, keys, [pl.col(model).n_unique().alias(f"{name}_0")])
-    return fold(
-        counting, keys, [pl.col(model).filter(counts).n_unique().alias(f"{name}_{w}") for w, counts in enumerate(ways)]
-    )
+    def kept(self) -> pl.LazyFrame:
+        """The rows without the other samples."""
+        return self._without_odd(self._seen(self._by_model([])))
+
+    def counted(self) -> tuple[pl.LazyFrame, pl.LazyFrame]:
+        """The same rows; and one row a group and model, with the samples that it has of these, and how many others are.
+
+        Where all models have the same samples, they are counted of one, and none is looked up.
+        """
+        by_model = self._by_model(self._codes()).collect().lazy()
+        if self.are_alike(by_model):
+            totals = [self._of_one_model(by_model, way) for way in self._ways]
+            return self.rows, self._named(by_model, totals, pl.lit(0))
+        seen = self._seen(by_model).cache()
+        is_odd = any_of([way.is_odd for way in self._ways])
+        pairs = [(~is_odd & (pl.col(way.models) > 0)).sum().alias(way.samples) for way in self._ways]
+        in_group = fold(seen, self.groups, [is_odd.sum().alias(LEFT_OUT), *pairs])
+        # They are read more than once.
+        return self._without_odd(seen).cache(), self._named(by_model, [in_group], pl.col(LEFT_OUT))
+
+    def odd(self) -> pl.DataFrame:
+        """The other samples, by group."""
+        by_model = self._by_model(self._codes()).collect(engine="streaming").lazy()
+        if self.are_alike(by_model):
+            return self.rows.select(self._keys).clear().collect()
+        return self._odd(self._seen(by_model)).collect(engine="streaming")
+
+    def _codes(self) -> list[pl.Expr]:
+        return [total for way in self._ways for total in way.sums_of_codes(self.sample)]
+
+    def are_alike(self, by_model: pl.LazyFrame) -> bool:
+        """Whether the same samples count for all models of each group, with as many rows.
+
+        Others may be complete too.
+        """
+        is_alike = [is_alike for way in self._ways for is_alike in way.is_alike()]
+        by_group = fold(by_model, self.groups, [pl.all_horizontal(is_alike).alias(_ALIKE)])
+        found: bool = by_group.select(pl.col(_ALIKE).all()).collect().item()
+        return found
+
+    def _by_model(self, more: Sequence[pl.Expr]) -> pl.LazyFrame:
+        """How many rows of each model of a group count, in each way."""
+        counts = (way.counts.sum().alias(way.rows) for way in self._ways)
+        return fold(self.rows, [*self.groups, self.model], [*counts, *more])
+
+    def _seen(self, by_model: pl.LazyFrame) -> pl.LazyFrame:
+        """The samples that count for some model: for how many, in each way, and how many models their group has."""
+        of_all = fold(by_model, self.groups, [(pl.col(w.rows) > 0).sum().alias(w.all_models) for w in self._ways])
+        counting = self.rows.filter(any_of([way.counts for way in self._ways]))
+        # Numbers are told apart faster than texts.
+        model = pl.col(self.model).hash()
+        # Polars counts models faster where none is left out first.
+        is_left_out = bool(self._ways[1:])
+        models = [model.filter(way.counts) if is_left_out else model for way in self._ways]
+        named = [of.n_unique().alias(way.models) for of, way in zip(models, self._ways, strict=True)]
+        return matched(fold(counting, self._keys, named), of_all, self.groups)
+
+    def _without_odd(self, seen: pl.LazyFrame) -> pl.LazyFrame:
+        return self.rows.join(self._odd(seen), on=self._keys, how="anti", nulls_equal=True)
+
+    def _odd(self, seen: pl.LazyFrame) -> pl.LazyFrame:
+        return seen.filter(any_of([way.is_odd for way in self._ways])).select(self._keys)
+
+    def _of_one_model(self, by_model: pl.LazyFrame, way: Way) -> pl.LazyFrame:
+        """How many samples count in each group, of one of its models. As few models as can be are read."""
+        counting = by_model.filter(pl.col(way.rows) > 0).select(*self.groups, self.model)
+        often = counting.sort(pl.len().over(self.model), descending=True)
+        chosen = fold(often, self.groups, [pl.col(self.model).first()], in_order=True).collect()
+        is_chosen = pl.col(self.model).is_in(chosen[self.model].unique().implode(), nulls_equal=True)
+        rows = self.rows.filter(is_chosen, way.counts)
+        rows = rows.join(chosen.lazy(), on=chosen.columns, how="semi", nulls_equal=True)
+        samples = rows.select(self._keys).unique()
+        return fold(samples, self.groups, [pl.len().alias(way.samples)])
+
+    def _named(self, by_model: pl.LazyFrame, totals: Sequence[pl.LazyFrame], left_out: pl.Expr) -> pl.LazyFrame:
+        """Totals of groups beside each of their models. One without a row that counts in some way has no sample."""
+        for total in totals:
+            by_model = matched(by_model, total, self.groups, how="left")
+        samples = [pl.when(pl.col(way.rows) > 0).then(pl.col(way.samples)).fill_null(0) for way in self._ways]
+        counted = pl.min_horizontal(samples).cast(pl.Int64).alias(COUNTED)
+        return by_model.select(*self.groups, self.model, counted, left_out.fill_null(0).cast(pl.Int64).alias(LEFT_OUT))

@@ -9,8 +9,8 @@ from polars.testing import assert_frame_equal
 from scipy import stats
 
 import polars_mlmetrics as mlm
-from polars_mlmetrics.contrasts import ranks
 from polars_mlmetrics.intervals.student_t import holm
+from polars_mlmetrics.query.complete_samples import CompleteSamples
 
 RANDOM = np.random.default_rng(5)
 N, MODELS = 120, ["a", "b", "c", "d"]
@@ -88,6 +88,11 @@ def test_a_model_without_a_value_has_no_place() -> None:
     assert table["rank_high"].max() == 3
 
 
+def test_values_that_are_not_finite_have_no_place_and_are_no_error() -> None:
+    table = mlm.rank(LOG, mlm.specificity(undefined=float("inf")))
+    assert table.select("value", "rank_low", "n_samples", "ci_flag").unique().rows() == [(float("inf"), None, N, None)]
+
+
 @pytest.mark.usefixtures("buckets_of_states")
 def test_a_state_of_pairs_has_the_ranks_of_its_log() -> None:
     state = mlm.state(LOG, mlm.mse(), by="model", between="model", buckets=64)
@@ -103,19 +108,34 @@ def test_exact_areas_are_not_judged() -> None:
     assert table["ci_flag"].unique().to_list() == ["no_state"]
 
 
-@pytest.mark.parametrize("lacking", ["nothing", "scores", "rows"])
-def test_no_sample_is_looked_up_where_all_models_have_the_same(lacking: str, monkeypatch: pytest.MonkeyPatch) -> None:
+OF_TWO_SCORES = (mlm.accuracy() + mlm.accuracy().on(score="other")).alias("both")
+
+
+@pytest.mark.parametrize("metric", [mlm.log_loss(), OF_TWO_SCORES])
+@pytest.mark.parametrize("lacking", ["nothing", "models", "scores", "other scores", "rows"])
+def test_no_sample_is_looked_up_where_all_models_have_the_same(
+    lacking: str, metric: mlm.Metric, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The answer is that of looking up each. Samples are of two rows, which may lie in two slices."""
     random = np.random.default_rng(3)
     rows = pl.DataFrame({"sample": np.arange(80) // 2, "truth": random.integers(0, 2, 80)})
-    rows = rows.with_columns(country=pl.Series(random.choice(["a", "b"], 80)))
+    rows = rows.with_columns(country=pl.Series(random.choice(["a", "b"], 80)), day=pl.col("sample") % 3)
     scored = [rows.with_columns(model=pl.lit(model), score=pl.Series(random.random(80))) for model in "xyz"]
-    table, place = pl.concat(scored), pl.int_range(pl.len())
+    table, place = pl.concat(scored).with_columns(other=1 - pl.col("score")), pl.int_range(pl.len())
+    if lacking == "models":
+        # No model is there on all days, and one has no other score on one of them.
+        absent = pl.concat_str("model", "day").is_in(["x0", "y1", "z2"])
+        other = pl.when(pl.concat_str("model", "day") != "x1").then("other")
+        table = table.filter(~absent).with_columns(other=other)
     if lacking == "scores":
         table = table.with_columns(score=pl.when(place % 37 != 5).then("score"))
+    if lacking == "other scores":
+        table = table.with_columns(other=pl.when(place % 37 != 5).then("other"))
     if lacking == "rows":
         table = table.filter(place % 41 != 7)
-    found = mlm.rank(table, mlm.log_loss(), slices=["country"])
-    monkeypatch.setattr(ranks, "are_complete", lambda *_: False)
-    assert (found["n_left_out"].sum() == 0) is (lacking == "nothing")
-    assert_frame_equal(found, mlm.rank(table, mlm.log_loss(), slices=["country"]), rel_tol=1e-9)
+    found = mlm.rank(table, metric, by="day", slices=["country"])
+    monkeypatch.setattr(CompleteSamples, "are_alike", lambda *_: False)
+    is_complete = lacking in ("nothing", "models") or (lacking == "other scores" and metric is not OF_TWO_SCORES)
+    assert (found["n_left_out"].sum() == 0) is is_complete
+    assert found["n_samples"].sum() > 0
+    assert_frame_equal(found, mlm.rank(table, metric, by="day", slices=["country"]), rel_tol=1e-9)

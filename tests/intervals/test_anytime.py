@@ -1,6 +1,5 @@
 """Intervals that are right at every look (`anytime=`): their ends and p by hand, and where there are none yet."""
 
-from math import exp, log, sqrt
 from typing import Any
 
 import polars as pl
@@ -10,6 +9,7 @@ from polars.testing import assert_frame_equal, assert_series_equal
 import polars_mlmetrics as mlm
 from polars_mlmetrics.intervals.student_t import at_every_look
 from tests.intervals.users import users
+from tests.support.every_look import away, p_of
 
 TIGHTEST = 500
 METRICS = [
@@ -25,17 +25,6 @@ METRICS = [
 WITH_AREAS = [*METRICS, mlm.roc_auc()]
 WITH_BINS = [*METRICS, mlm.roc_auc(bins=16).alias("binned")]
 RANGES = {"mae": (0.0, float("inf")), "log_loss": (0.0, float("inf")), "difference": (-float("inf"), float("inf"))}
-
-
-def away(rows: int, alpha: float = 0.05, tightest: int = TIGHTEST) -> float:
-    """How many standard errors an end is away: the recipe of the paper."""
-    x = rows * (-2 * log(alpha) + log(-2 * log(alpha)) + 1) / tightest
-    return sqrt(2 * (x + 1) / x * log(sqrt(x + 1) / alpha))
-
-
-def p_of(t: float, rows: int, alpha: float = 0.05, tightest: int = TIGHTEST) -> float:
-    x = rows * (-2 * log(alpha) + log(-2 * log(alpha)) + 1) / tightest
-    return min(1.0, sqrt(x + 1) * exp(-(t**2) * x / (2 * (x + 1))))
 
 
 def close(found: pl.Series, right: pl.Series) -> None:
@@ -253,8 +242,8 @@ def test_p_is_the_level_at_which_an_end_is_0() -> None:
     found = mlm.compare(log_, COMPARED, baseline="a", anytime=TIGHTEST, adjust=None)
     for row in found.to_dicts():
         rows = users().height
-        se = (row["high"] - row["low"]) / 2 / away(rows)
-        assert row["p"] == pytest.approx(p_of(row["difference"] / se, rows), rel=1e-9, abs=1e-300)
+        se = (row["high"] - row["low"]) / 2 / away(rows, 0.05, TIGHTEST)
+        assert row["p"] == pytest.approx(p_of(row["difference"] / se, rows, 0.05, TIGHTEST), rel=1e-9, abs=1e-300)
 
 
 def test_rows_of_a_difference_are_those_of_the_smaller_side() -> None:
@@ -266,7 +255,7 @@ def test_rows_of_a_difference_are_those_of_the_smaller_side() -> None:
         for anytime in (TIGHTEST, 50)
     )
     widths = [(table["high"] - table["low"]).item() for table in (found, other)]
-    assert widths[0] / widths[1] == pytest.approx(away(480) / away(480, tightest=50), rel=1e-9)
+    assert widths[0] / widths[1] == pytest.approx(away(480, 0.05, TIGHTEST) / away(480, 0.05, 50), rel=1e-9)
 
 
 def test_nothing_is_judged_while_it_is_too_early() -> None:

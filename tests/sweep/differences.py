@@ -80,19 +80,9 @@ class Compare(Call):
         rows = (p for p in group.places if samples[p] is not None and group.table.rows[p][self.between] == model)
         return Part(group.table, tuple(rows))
 
-    def counting(self, node: Node, part: Part) -> list[set[Any]]:
-        """The samples with a row that counts, of each measure of a metric."""
-        setting, names = Setting(self.roles, value_of), self.roles.get("sample", "sample")
-        if isinstance(node, Own):
-            rows, places = node.rows(part, setting)
-            samples = oracle.keys_of(rows.frame, names)
-            return [{samples[place] for place in places}]
-        leaves = list(node.leaves(setting))
-        return [{row.sample for row in read_rows(leaf, *own.of(leaf, part), leaf.grain)} for leaf, own in leaves]
-
     def _row(self, node: Node, sides: Sides, samples: list[Any]) -> Row:
         """What is said of a metric."""
-        each = list(zip(self.counting(node, sides.ours), self.counting(node, sides.theirs), strict=True))
+        each = list(zip(counting(node, sides.ours, self.roles), counting(node, sides.theirs, self.roles), strict=True))
         odd: set[Any] = set().union(*(ours ^ theirs for ours, theirs in each))
         counted = Counted(min(len((ours & theirs) - odd) for ours, theirs in each), len(odd))
         counts = {name: Answer(count) for name, count in counted._asdict().items()}
@@ -171,12 +161,13 @@ class Compare(Call):
         if kind in jackknife.WITHOUT:
             return {**nothing, "ci_flag": word(jackknife.WITHOUT[kind])}
         if any(not leaf.merges and leaf.name in EXACT for leaf in leaves):
-            return {}
+            return dict.fromkeys((*nothing, "ci_flag"), UNCLEAR)
         if not all(leaf.merges for leaf in leaves):
             return {**nothing, "ci_flag": word("no_state")}
         found = self._replicates(core, sides)
         if (
             jackknife.is_cut(node)
+            or jackknife.is_infinite(leaves)
             or found.unclear
             or (self._has_idle_buckets(core, sides) and any("undefined" in leaf.params for leaf in leaves))
         ):
@@ -198,8 +189,8 @@ class Compare(Call):
         """Whether no row of a bucket counts: whether it tells something by its `undefined=` is left open."""
         buckets, _ = self._buckets(core)
         samples = oracle.keys_of(self.table.frame, self.roles.get("sample", "sample"))
-        counting: set[Any] = set().union(*self.counting(core, sides.ours))
-        of_counting = {buckets[place] for place in sides.ours.places if samples[place] in counting}
+        known: set[Any] = set().union(*counting(core, sides.ours, self.roles))
+        of_counting = {buckets[place] for place in sides.ours.places if samples[place] in known}
         return {buckets[place] for place in sides.ours.places} != of_counting
 
     def _replicates(self, core: Node, sides: Sides) -> Replicates:
@@ -318,6 +309,17 @@ class Compare(Call):
             "not worse": below if best == "min" else above,
         }
         return word(next((verdict for verdict, holds in cases.items() if holds), "unclear"))
+
+
+def counting(node: Node, part: Part, roles: Mapping[str, Any]) -> list[set[Any]]:
+    """The samples with a row that counts, of each measure of a metric."""
+    setting = Setting(roles, value_of)
+    if isinstance(node, Own):
+        rows, places = node.rows(part, setting)
+        samples = oracle.keys_of(rows.frame, roles.get("sample", "sample"))
+        return [{samples[place] for place in places}]
+    leaves = list(node.leaves(setting))
+    return [{row.sample for row in read_rows(leaf, *own.of(leaf, part), leaf.grain)} for leaf, own in leaves]
 
 
 def is_own_of_labels(core: Node) -> bool:

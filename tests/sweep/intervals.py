@@ -74,7 +74,7 @@ class WithIntervals(Call):
         none = none or (None if all(leaf.merges for leaf in leaves) else "no_state")
         if none is not None:
             return {**NOTHING, "ci_method": word("none"), "ci_flag": word(none if is_number else None)}
-        method = "kg_wilson" if kind == "kg_wilson" else "t"
+        method = self._method(kind)
         found = self._replicates(core, part)
         filled = [leaf.params["undefined"] for leaf in leaves if leaf.params.get("undefined") is not None]
         n_samples = self._samples_with_value(core, part)
@@ -84,11 +84,18 @@ class WithIntervals(Call):
             return {**NOTHING, "n_buckets": UNCLEAR, "ci_flag": word(None), "ci_method": word(method)}
         is_share = jackknife.is_share(core, Setting(self.roles, value_of))
         counts_tell = is_share and method == "kg_wilson" and self.cluster in (None, tuple(self.sample))
-        ends = functions, n_samples, counts_tell
-        low, high = Interval(found, self.level, method, *jackknife.range_of(core), *ends).ends()
+        how = functions, n_samples, counts_tell
+        interval = Interval(found, self.level, method, *jackknife.range_of(core), *how)
+        low, high = self._ends(interval, core, part)
         flag = self._flag(found, core, part, kind, method, counts_tell=counts_tell)
         of_method = {"ci_flag": flag, "ci_method": word(method)}
         return {"se": found.se, "low": low, "high": high, "n_buckets": Answer(found.n_buckets), **of_method}
+
+    def _method(self, kind: str) -> str:
+        return "kg_wilson" if kind == "kg_wilson" else "t"
+
+    def _ends(self, interval: Interval, core: Node, part: Part) -> tuple[Answer, Answer]:
+        return interval.ends()
 
     def _replicates(self, core: Node, part: Part) -> Replicates:
         setting, (buckets, count) = Setting(self.roles, value_of), self._buckets(core)

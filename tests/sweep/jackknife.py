@@ -306,6 +306,8 @@ class Interval:
     """How many samples have a value, of a metric that is a mean over the very clusters."""
     counts_tell: bool = False
     """Whether it is a share of counts, and samples are the clusters."""
+    away: float | None = None
+    """How many standard errors an end is away, where that is no quantile of Student's t."""
 
     def ends(self) -> tuple[Answer, Answer]:
         """Low and high."""
@@ -319,8 +321,9 @@ class Interval:
 
     def _end(self, value: float, se: float) -> tuple[float, float]:
         t = quantile(self.level, self.found.df(counts_tell=self.counts_tell))
-        if self.method == "t":
-            return max(value - t * se, self.low), min(value + t * se, self.high)
+        if self.method != "kg_wilson":
+            half = (t if self.away is None else self.away) * se
+            return max(value - half, self.low), min(value + half, self.high)
         return self._wilson(value, se, t)
 
     def _wilson(self, value: float, se: float, t: float) -> tuple[float, float]:
@@ -354,6 +357,11 @@ def is_pooled(part: Part, keys: Sequence[str]) -> bool:
     """Whether rows of several models may make one value, which a flag of its own may say."""
     models = {row["model"] for row in part.rows if row.get("model") is not None}
     return "model" not in keys and len(models) > 1
+
+
+def is_infinite(leaves: Sequence[Leaf]) -> bool:
+    """Whether what is undefined is infinite: whether a bucket alone has a value is left open then."""
+    return any(leaf.params.get("undefined") == math.inf for leaf in leaves)
 
 
 def is_coarse(leaves: Sequence[Leaf]) -> bool:

@@ -5,7 +5,20 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from tests.sweep import chosen, curves, decomposed, drawn, drifts, gaps, intervals, paired, searched, tables
+from tests.sweep import (
+    chosen,
+    curves,
+    decomposed,
+    drawn,
+    drifts,
+    gaps,
+    intervals,
+    looks,
+    paired,
+    ranked,
+    searched,
+    tables,
+)
 from tests.sweep.asked import Leaf, Node
 from tests.sweep.calls import Call
 from tests.sweep.derived import PLAIN, Plain, inside
@@ -113,13 +126,21 @@ DRAWN: dict[str, Callable[[Random, Table], Call]] = {
     "ci": intervals.ci, "compare": paired.compare, "gap": gaps.gap, "decompose": decomposed.decompose,
     "worst": chosen.worst, "flips": chosen.flips, "best_threshold": chosen.best_threshold, "curve": curves.curve,
     "confusion": curves.confusion, "drift": drifts.drift, "find_slices": searched.find_slices,
+    "rank": ranked.rank, "anytime": looks.evaluate, "compare_anytime": looks.compare,
 }  # fmt: skip
+
+
+TABLES: dict[str, Callable[[Random], Table]] = {
+    "find_slices": searched.table, "rank": ranked.table, "anytime": looks.table,
+    "compare_anytime": looks.table_of_models,
+}  # fmt: skip
+"""The tables of verbs that need their own."""
 
 
 def table(random: Random, verb: str) -> Table:
     """A table that a verb can be asked of."""
-    if verb == "find_slices":
-        return searched.table(random)
+    if verb in TABLES:
+        return TABLES[verb](random)
     made = tables.table(random)
     while verb in ("compare", "decompose", "drift", "flips") and not paired.can_be_compared(made):
         made = tables.table(random)

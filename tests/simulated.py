@@ -78,10 +78,11 @@ FEW: dict[str, tuple[TwoClasses, list[mlm.Metric]]] = {
 OF_HEAVY_ERRORS = {mlm.mae(): 2 * sqrt(3) / pi, mlm.mse(): 3.0}
 """Their true values."""
 NIGHTS = 30
+OF_EACH_LOOK = [mlm.accuracy(), mlm.f1(), mlm.log_loss(), mlm.brier_score()]
 LOOKED_AT = {
-    "100 rows more each": (TwoClasses(100, 0.3), [mlm.accuracy(), mlm.f1(), mlm.log_loss(), mlm.roc_auc(bins=20)]),
-    "100 rows more each, of a good model": (TwoClasses(100, 0.5, 4.0), [mlm.accuracy(), mlm.f1(), mlm.log_loss()]),
-    "20 users more each": (TwoClasses(20, 0.3, sizes=one_to_nine), [mlm.accuracy(), mlm.f1(), mlm.log_loss()]),
+    "100 rows more each": (TwoClasses(100, 0.3), [*OF_EACH_LOOK, mlm.roc_auc(bins=20)]),
+    "100 rows more each, of a good model": (TwoClasses(100, 0.5, 4.0), [*OF_EACH_LOOK, mlm.roc_auc(bins=20)]),
+    "20 users more each": (TwoClasses(20, 0.3, sizes=one_to_nine), OF_EACH_LOOK),
 }
 
 
@@ -175,16 +176,20 @@ def print_nights() -> None:
 
 def print_looks() -> None:
     """In how many runs an interval of any look at all rows so far is wrong: of one look, and of `anytime=`."""
-    looks = (30, 100)
-    names = [f"{way}, {n} looks" for way in ("one look", "anytime=") for n in looks]
-    print_header("all rows so far", *names)
+    ways: dict[str, tuple[Sequence[int], dict[str, int]]] = {
+        "one look": ((30, 100), {}),
+        "anytime=": ((30, 100, 365), {"anytime": 3_000}),
+    }
+    print_header("all rows so far", *(f"{way}, {n} looks" for way, (looks, _) in ways.items() for n in looks))
     for kind, (logs, metrics) in LOOKED_AT.items():
-        asked = {"one look": {}, "anytime=": {"anytime": 100 * looks[0]}}
-        table = at_looks(logs, metrics, 400, looks[1], asked)
-        found = [ever_wrong(table, n) for n in looks]
-        for metric in metrics:
-            name = metric.output_name
-            print_row([f"{name}, {kind}", *(each[way, name] for way in asked for each in found)])
+        shares: dict[str, list[float]] = {metric.output_name: [] for metric in metrics}
+        for way, (looks, options) in ways.items():
+            table = at_looks(logs, metrics, 400, looks[-1], {way: options})
+            for n in looks:
+                for (_, name), share in ever_wrong(table, n).items():
+                    shares[name].append(share)
+        for name, found in shares.items():
+            print_row([f"{name}, {kind}", *found])
 
 
 def print_curves() -> None:

@@ -87,7 +87,8 @@ def evaluate(
         2024). They are tightest where as many rows count as you say, and right whatever you say; about 1.6 times as
         wide as those of one look. There are none, and the flag is "too_early", before there are 30 clusters, 30 rows of
         each class (of an average over labels, 30 true rows of each), and about 10 buckets that decide the standard
-        error: as many clusters with an error of a good model.
+        error: as many clusters with an error of a good model. An area near 1 is to be known as well as a share with
+        about 30 errors.
     passes
         Split the log into parts that hold whole samples, and read one after the other: as many parts as are asked for,
         or as many as the memory wants ("auto"), or the files of a scan one by one ("files", where no sample is in two

@@ -29,6 +29,7 @@ from polars_mlmetrics.intervals.student_t import (
     clusters_in,
     deciding,
     degrees_of_freedom,
+    has_few_errors,
     jackknife,
     normal_quantile,
     p_at_every_look,
@@ -53,6 +54,9 @@ def unless_noise(difference: pl.Expr, size: pl.Expr) -> pl.Expr:
 FEW_BUCKETS, FEW_CLUSTERS = 10, 30
 FEW_DECIDE = 4
 """A standard error that fewer buckets than this decide is hardly known itself."""
+
+FEW_ERRORS = 30
+"""An area near 1 that is known no better than a share with fewer errors: mostly too high, with too small an error."""
 
 
 def few_decide(deciding: pl.Expr) -> pl.Expr:
@@ -120,7 +124,11 @@ class Interval(ABC):
             return pl.lit(False)
         # Of a good model an error more or less, of a few, moves the value and the standard error together.
         are_few = (~reaches(self._deciding, FEW_BUCKETS)).fill_null(True)
-        return are_few | (self.clusters < FEW_CLUSTERS) | self._limits.looks.has_few
+        is_early = are_few | (self.clusters < FEW_CLUSTERS) | self._limits.looks.has_few
+        if self._limits.looks.is_area:
+            share, error = self._in_range(self.column("value_of_all")), ratio(self.column("se"), pl.lit(self._width))
+            is_early |= has_few_errors(share, error, FEW_ERRORS)
+        return is_early
 
     @property
     def p(self) -> pl.Expr:

@@ -28,7 +28,7 @@ from polars_mlmetrics.intervals.interval import (
     Placed,
     Replicated,
 )
-from polars_mlmetrics.intervals.kinds import buckets_for, coarseness_of, core_of, is_share, planned_in
+from polars_mlmetrics.intervals.kinds import buckets_for, coarseness_of, core_of, is_area, is_share, planned_in
 from polars_mlmetrics.intervals.limits import Limits, Looks
 from polars_mlmetrics.query.question import Confidence
 from polars_mlmetrics.query.reported_value import Account
@@ -198,7 +198,7 @@ class Intervals:
         labels, classes = self._rarest(metric)
         rows = [side for counts in counts_in(metric) for side in self._plan.sides(counts.used)]
         few = any_of([each < FEW_CLUSTERS for each in (*labels, *classes)])
-        return Looks(pl.min_horizontal(rows).cast(pl.Float64), tightest, few)
+        return Looks(pl.min_horizontal(rows).cast(pl.Float64), tightest, few, is_area(metric))
 
     def is_coarse(self, metric: Node, interval: Interval) -> pl.Expr:
         """Whether the bins of a metric may put it off by more than half the width of its interval."""

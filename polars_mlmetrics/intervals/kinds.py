@@ -59,6 +59,14 @@ def is_share(metric: Node, plan: Plan) -> bool:
     return all(map(is_one, planned_in(core_of(metric)[0])))
 
 
+def is_area(metric: Node) -> bool:
+    """Whether a metric is an area below a curve, or a mean of such areas."""
+    core, _ = core_of(metric)
+    return isinstance(core, Measure | OverTargets) and all(
+        measure.declaration.coarseness is not None for measure in core.measures()
+    )
+
+
 def samples_are_clusters(metric: Node, confidence: Confidence) -> bool:
     """Whether each sample of a metric is a cluster."""
     return all(list(measure.table.sample) == list(confidence.cluster) for measure in metric.measures())

@@ -22,6 +22,8 @@ class Looks(NamedTuple):
     """With how many of them the interval is tightest."""
     has_few: pl.Expr
     """Whether there are few rows of a class, or true ones of a label."""
+    is_area: bool = False
+    """Whether it is the interval of an area, which must not be near an end of its range."""
 
 
 class Limits(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from math import isfinite, lgamma, log, pi
+from math import isfinite, lgamma, log, log1p, pi, sqrt
 from statistics import NormalDist
 from typing import Any, TypeAlias
 
@@ -14,7 +14,7 @@ from numpy.polynomial import chebyshev
 from numpy.polynomial.legendre import leggauss
 from numpy.typing import NDArray
 
-from polars_mlmetrics.formula.arithmetic import ratio
+from polars_mlmetrics.formula.arithmetic import ratio, reaches
 
 Numbers: TypeAlias = NDArray[Any]
 
@@ -62,8 +62,8 @@ def at_every_look(rows: pl.Expr, level: float, tightest: int) -> pl.Expr:
     `rows` is 1 or more. After Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas, "Time-uniform central limit theory and
     asymptotic confidence sequences" (2024): at so many rows as `tightest` says, it is as near as it can be.
     """
-    x, wrong = _looked_at(rows, level, tightest), 1 - level
-    return (2 * (x + 1) / x * (0.5 * (x + 1).log() - log(wrong))).sqrt()
+    x = _looked_at(rows, level, tightest)
+    return (2 * (x + 1) / x * (0.5 * (x + 1).log() - log1p(-level))).sqrt()
 
 
 def p_at_every_look(t: pl.Expr, rows: pl.Expr, level: float, tightest: int) -> pl.Expr:
@@ -74,7 +74,7 @@ def p_at_every_look(t: pl.Expr, rows: pl.Expr, level: float, tightest: int) -> p
 
 def _looked_at(rows: pl.Expr, level: float, tightest: int) -> pl.Expr:
     """The rows so far, in units with which an interval is tightest at about `tightest` of them."""
-    surprise = -2 * log(1 - level)
+    surprise = -2 * log1p(-level)
     # Any unit above 0 is honest; this is nearly the best one, but for levels below .17.
     return rows * (max(surprise + log(surprise) + 1, surprise) / tightest)
 
@@ -197,6 +197,15 @@ def holm(family: Sequence[str]) -> pl.Expr:
 def units_behind(share: pl.Expr, error: pl.Expr) -> pl.Expr:
     """How many independent units a share between 0 and 1 of this standard error is made of."""
     return share * (1 - share) / error**2
+
+
+def has_few_errors(share: pl.Expr, error: pl.Expr, fewest: int) -> pl.Expr:
+    """Whether a share of this standard error is as skewed as one near 1 whose units have fewer errors than these.
+
+    The skewness of a share p of n units is (1 - 2p) / √(n p (1 - p)); with those of `units_behind` for n this is
+    (1 - 2p) · error / (p (1 - p)).
+    """
+    return ~reaches(share * (1 - share), sqrt(fewest) * (1 - 2 * share).abs() * error)
 
 
 def units_in(occupied: pl.Expr, buckets: int) -> pl.Expr:

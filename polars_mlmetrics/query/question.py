@@ -34,6 +34,9 @@ BUCKETS = buckets.OF_LOG
 OF_DRAWS = 0.95
 """The level of the intervals of draws."""
 
+MOST_ROWS = 2**63 - 1
+"""More rows than that nobody counts."""
+
 MOST_SHOWN = 4
 """How many metrics of a state an error names."""
 
@@ -159,7 +162,7 @@ class Question:
         """The same, with intervals that are right at every look at all rows so far; None leaves them as they are."""
         if anytime is None:
             return self
-        if not isinstance(anytime, int) or isinstance(anytime, bool) or anytime < 1:
+        if not isinstance(anytime, int) or isinstance(anytime, bool) or not 1 <= anytime <= MOST_ROWS:
             raise ParameterError(
                 "anytime must be a whole number of at least 1: the number of rows at which the intervals are to be "
                 f"tightest, such as 20_000, not {anytime!r}."

@@ -1,5 +1,7 @@
 """Intervals that are right at every look (`anytime=`): their ends and p by hand, and where there are none yet."""
 
+from math import sqrt
+from statistics import NormalDist
 from typing import Any
 
 import polars as pl
@@ -120,13 +122,14 @@ def assert_alike(of_state: pl.DataFrame, of_log: pl.DataFrame) -> None:
         close(of_state[name], of_log[name])
 
 
-@pytest.mark.parametrize("level", [0.01, 0.1, 0.5, 0.9, 0.95, 0.999])
+@pytest.mark.parametrize("level", [1e-300, 0.01, 0.1, 0.5, 0.9, 0.95, 0.999])
 def test_an_interval_is_tightest_with_so_many_rows(level: float) -> None:
     """Within 2 % of what any other number would give, but for levels that nobody asks for; always a number."""
     tightest = [2**power for power in range(20)]
     columns = {str(n): at_every_look(pl.lit(1024.0), level, n) for n in tightest}
     found = dict(zip(tightest, pl.select(**columns).row(0), strict=True))
-    assert all(number > 0 for number in found.values())
+    assert all(number >= 0 for number in found.values())
+    assert level == 1e-300 or min(found.values()) > 0
     if level >= 0.5:
         assert found[1024] <= 1.02 * min(found.values())
 
@@ -187,6 +190,43 @@ def test_there_are_no_ends_of_an_average_before_30_true_rows_of_each_label() -> 
 def test_exact_areas_wait_for_the_rarer_class_too() -> None:
     found = [flag_of(some(250, 100, n_true), mlm.roc_auc(), by="label") for n_true in (29, 60)]
     assert found == [["too_early"], ["ok"]]
+
+
+def two_classes(n: int, apart: float) -> pl.DataFrame:
+    """So many rows of each class, whose scores lie so many standard deviations apart."""
+    quantile = [NormalDist().inv_cdf((place + 0.5) / n) for place in range(n)]
+    scores = [*quantile, *(value + apart for value in quantile)]
+    rows = pl.DataFrame({"score": scores, "truth": [False] * n + [True] * n}).with_row_index("sample")
+    return rows.with_columns(user="sample", label=pl.lit("a"), score=1 / (1 + (-pl.col("score")).exp()))
+
+
+AREAS = [
+    mlm.roc_auc(),
+    mlm.gini(),
+    mlm.average_precision(),
+    mlm.roc_auc(bins=64).alias("binned"),
+    mlm.roc_auc(average="macro").alias("averaged"),
+    mlm.roc_auc().round(3).alias("rounded"),
+]
+
+
+@pytest.mark.parametrize(("n", "apart"), [(60, 1.0), (200, 2.5), (200, 3.0), (800, 3.0), (800, 3.5)])
+def test_areas_near_an_end_of_their_range_wait_for_what_30_errors_would_tell(n: int, apart: float) -> None:
+    rows = two_classes(n, apart)
+    plain = mlm.evaluate(rows, AREAS, ci=0.95, cluster="user", tidy=True)
+    flags = dict(zip(plain["metric"], flag_of(rows, *AREAS), strict=True))
+    for metric, value, se in plain.select("metric", "value", "se").rows():
+        low = -1.0 if metric == "gini" else 0.0
+        share, error = (value - low) / (1 - low), se / (1 - low)
+        units = share * (1 - share) / error**2
+        is_skewed = abs(1 - 2 * share) / sqrt(units * share * (1 - share)) > 1 / sqrt(30)
+        assert flags[metric] == ("too_early" if is_skewed else "ok"), (metric, value, se)
+    assert set(flags.values()) == {"ok" if apart == 1.0 or (n, apart) == (800, 3.0) else "too_early"}, flags
+
+
+def test_other_shares_near_an_end_of_their_range_wait_for_less() -> None:
+    rows = some(1_000, 12)
+    assert flag_of(rows, mlm.accuracy(), mlm.f1(), mlm.roc_auc(bins=64)) == ["ok", "ok", "too_early"]
 
 
 @pytest.mark.parametrize(("rows", "is_early"), [(some(20, 10), True), (some(250, 100, 29), True), (some(250, 5), True),
@@ -275,7 +315,7 @@ def test_models_that_are_equal_so_far_are_not_known_to_be_equal() -> None:
 # -- what is refused ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("given", [0, -3, 1.5, 20_000.0, True, "20_000"])
+@pytest.mark.parametrize("given", [0, -3, 1.5, 20_000.0, True, "20_000", 2**63, 10**400])
 def test_anytime_is_a_number_of_rows(given: Any) -> None:
     state = mlm.state(users(), mlm.f1())
     calls = [

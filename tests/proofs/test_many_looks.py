@@ -9,13 +9,13 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from tests.support.simulated import TwoClasses, at_looks, ever_wrong, one_to_nine
+from tests.support.simulated import TwoClasses, at_looks, ever_wrong, log_at_looks, one_to_nine
 
 RUNS = 300
-FIRST, ALL = 30, 100
+FIRST, ALL, A_YEAR = 30, 100, 365
 TIGHTEST = 100 * FIRST
 METRICS = [mlm.accuracy(), mlm.f1(), mlm.log_loss()]
-AREA = [mlm.roc_auc(bins=20)]
+AREA, OF_FEW_BINS = [mlm.roc_auc(bins=20)], [mlm.roc_auc(bins=10)]
 
 PLAIN, GOOD = TwoClasses(100, 0.3), TwoClasses(100, 0.5, 4.0)
 """So many rows are new at each look. The good model is right in .977 of them."""
@@ -27,6 +27,7 @@ LOOKED_AT = [
     ("accuracy, f1, log_loss of users with 1 to 9 samples", OF_USERS, METRICS, FIRST),
     ("roc_auc", PLAIN, AREA, FIRST),
     ("roc_auc of a good model", GOOD, AREA, FIRST),
+    ("roc_auc of a good model, in few bins", GOOD, OF_FEW_BINS, FIRST),
 ]
 
 ANYTIME: Mapping[str, Mapping[str, Any]] = {"anytime": {"anytime": TIGHTEST}}
@@ -59,6 +60,23 @@ def test_few_runs_are_ever_wrong(place: int) -> None:
 def test_few_of_all_runs_are_ever_wrong() -> None:
     shares = [share for place in range(len(LOOKED_AT)) for share in ever_wrong(looked_at(place), FIRST).values()]
     assert sum(shares) / len(shares) <= 0.05, shares
+
+
+@pytest.mark.parametrize("logs", [PLAIN, OF_USERS], ids=["rows", "users"])
+def test_few_runs_are_ever_wrong_in_a_year_of_a_state(logs: TwoClasses) -> None:
+    table = at_looks(logs, METRICS, RUNS, A_YEAR, ANYTIME)
+    assert table["look"].max() == A_YEAR
+    assert_honest(table, A_YEAR)
+
+
+def test_few_runs_are_ever_wrong_in_a_year_of_a_log() -> None:
+    """Ten rows are new each night."""
+    runs = RUNS // 2
+    table = log_at_looks(TwoClasses(10, 0.3), METRICS[::2], runs, A_YEAR, anytime=10 * FIRST)
+    last = table.filter(pl.col("look") == A_YEAR)
+    assert last["n_rows"].to_list() == [10 * A_YEAR] * last.height
+    assert last["low"].null_count() == 0
+    assert_honest(table, A_YEAR, runs)
 
 
 @pytest.mark.parametrize(("place", "look"), [(0, 10), (1, FIRST)])

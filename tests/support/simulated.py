@@ -187,6 +187,10 @@ class TwoClasses(NamedTuple):
         weight = random.uniform(0.5, 2.0, size=len(user))
         return pl.DataFrame({**columns, "truth": truth, "weight": weight})
 
+    def at_look(self, look: int, runs: int) -> pl.DataFrame:
+        """The rows of so many runs that are new at a look, the first of which is 0."""
+        return self.drawn(look + 1, runs).with_columns(pl.col("user", "sample") + look * 10**7)
+
     def everything(self) -> pl.DataFrame:
         """All rows that there may be, each with its probability for a weight."""
         grid = np.linspace(-8, 8, 20_001)
@@ -235,13 +239,26 @@ def at_looks(
     """
     seen, tables = None, []
     for look in range(looks):
-        log = logs.drawn(look + 1, runs).with_columns(pl.col("user", "sample") + look * 10**7)
-        new = mlm.state(log, metrics, by="run", cluster=logs.sizes and "user")
+        new = mlm.state(logs.at_look(look, runs), metrics, by="run", cluster=logs.sizes and "user")
         seen = new if seen is None else mlm.compact(pl.concat([seen, new]))
         tables += [
             mlm.finish(seen, by="run", ci=LEVEL, tidy=True, **options).with_columns(way=pl.lit(way), look=look + 1)
             for way, options in asked.items()
         ]
+    return with_right(pl.concat(tables), logs.right(metrics))
+
+
+def log_at_looks(
+    logs: TwoClasses, metrics: Sequence[mlm.Metric], runs: int, looks: int, **options: Any
+) -> pl.DataFrame:
+    """The same of a log that has all rows so far, without a state."""
+    new = [logs.at_look(look, runs) for look in range(looks)]
+    tables = [
+        mlm.evaluate(pl.concat(new[:look]), metrics, by="run", ci=LEVEL, tidy=True, **options).with_columns(
+            way=pl.lit("log"), look=look
+        )
+        for look in range(1, looks + 1)
+    ]
     return with_right(pl.concat(tables), logs.right(metrics))
 
 

@@ -1,5 +1,6 @@
 """Machine-learning metrics as Polars expressions: every metric, on every slice, from one lazy scan."""
 
+from polars_mlmetrics import errors as _errors
 from polars_mlmetrics import namespace as _namespace  # registers .mlm
 from polars_mlmetrics import version as _version
 from polars_mlmetrics.adapters.arrays import from_arrays
@@ -120,6 +121,11 @@ __all__ = [
     "write_state",
 ]
 __all__ += list(CATALOGUE)
+
+
+def __getattr__(name: str) -> object:
+    """Say which name is meant, also by those that other libraries give to metrics."""
+    raise AttributeError(f"polars_mlmetrics has no {name!r}.{_errors.did_you_mean(name, __all__)}")
 
 
 def __dir__() -> list[str]:

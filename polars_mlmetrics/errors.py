@@ -229,6 +229,50 @@ ELSEWHERE = {
 }  # fmt: skip
 """Names of other libraries for parameters of this one."""
 
+_NAMES_ELSEWHERE = {
+    "accuracy": "accuracy_score zero_one_loss",
+    "average_precision": "average_precision_score auprc pr_auc prauc ap",
+    "average_precision_at": "map map_at mean_average_precision",
+    "brier_score": "brier brier_score_loss",
+    "calibration_error": "ece expected_calibration_error",
+    "cohen_kappa": "cohen_kappa_score kappa",
+    "confusion": "confusion_matrix",
+    "curve": "roc_curve precision_recall_curve calibration_curve det_curve lift_curve",
+    "explained_variance": "explained_variance_score",
+    "f1": "f1_score f_score dice dice_score",
+    "false_negative_rate": "fnr",
+    "false_positive_rate": "fpr",
+    "fbeta": "fbeta_score f_beta",
+    "hit_at": "hit_rate hits_at success_at",
+    "informedness": "youden youden_j bookmaker_informedness",
+    "jaccard": "jaccard_score jaccard_index iou",
+    "ks": "kolmogorov_smirnov ks_statistic",
+    "label_ranking_average_precision": "lrap label_ranking_average_precision_score",
+    "log_loss": "logloss bce binary_crossentropy binary_cross_entropy cross_entropy",
+    "mae": "mean_absolute_error",
+    "mape": "mean_absolute_percentage_error",
+    "mcc": "matthews matthews_corrcoef phi",
+    "mse": "mean_squared_error",
+    "msle": "rmsle mean_squared_log_error",
+    "multiclass_log_loss": "categorical_crossentropy mlogloss",
+    "ndcg": "ndcg_score ndcg_at",
+    "negative_predictive_value": "npv",
+    "pinball": "pinball_loss quantile_loss mean_pinball_loss",
+    "precision": "precision_score ppv",
+    "r2": "r2_score",
+    "ranking_loss": "label_ranking_loss",
+    "recall": "recall_score sensitivity tpr true_positive_rate",
+    "reciprocal_rank": "mrr mrr_at mean_reciprocal_rank",
+    "rmse": "root_mean_squared_error",
+    "roc_auc": "auc auroc rocauc roc_auc_score",
+    "specificity": "tnr true_negative_rate",
+    "top_k_accuracy": "top_k_accuracy_score",
+}
+"""What other libraries call the metrics and curves of this one."""
+
+METRICS_ELSEWHERE = {other: name for name, others in _NAMES_ELSEWHERE.items() for other in others.split()}
+"""The metric or curve of this library for each of these names."""
+
 
 def unknown(what: str, given: object, known: Iterable[object], *, of: str, others: Iterable[str] = ()) -> str:
     """Say that `given` is not among `known`, and name the nearest match, also among `others`."""
@@ -242,5 +286,6 @@ def did_you_mean(given: object, names: Iterable[str]) -> str:
     # It compares all letters with all, and what is longer was not mistyped.
     choice = [name for name in names if len(name) <= LONGEST]
     text = str(given)[:LONGEST]
-    near = [name for name in choice if name == ELSEWHERE.get(text)] or get_close_matches(text, choice, n=1)
+    meant = {ELSEWHERE.get(text), METRICS_ELSEWHERE.get(text)}
+    near = [name for name in choice if name in meant] or get_close_matches(text, choice, n=1)
     return f" Did you mean {near[0]!r}?" if near else ""

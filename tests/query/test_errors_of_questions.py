@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
+from polars_mlmetrics.errors import METRICS_ELSEWHERE
 from tests.support.refusals import LOG, either_frame, raised
 
 # -- what is asked for -------------------------------------------------------------------------------------------------
@@ -150,6 +151,16 @@ def test_a_metric_without_a_worst_end(log: Any, metric: mlm.Metric) -> None:
 def test_a_metric_that_is_not_in_the_catalogue() -> None:
     with pytest.raises(AttributeError, match=r"metric 'log_los' is not in the catalogue .*Did you mean 'log_loss'\?"):
         pl.col("p").mlm.log_los()
+
+
+def test_a_metric_is_found_by_its_name_in_other_libraries() -> None:
+    assert {*METRICS_ELSEWHERE.values()} <= {*mlm.__all__}
+    assert not METRICS_ELSEWHERE.keys() & {*mlm.__all__}
+    for name, meant in {"mrr": r" Did you mean 'reciprocal_rank'\?", "zzz": ""}.items():
+        with pytest.raises(AttributeError, match=rf"^polars_mlmetrics has no '{name}'\.{meant}$"):
+            getattr(mlm, name)
+    with pytest.raises(AttributeError, match=r"Did you mean 'average_precision'\?"):
+        pl.col("p").mlm.pr_auc()
 
 
 def test_a_wrong_parameter_of_a_method() -> None:

@@ -8,6 +8,7 @@ from polars_mlmetrics.adapters.scan import scan
 from polars_mlmetrics.adapters.truths import with_truths
 from polars_mlmetrics.adapters.wide import from_lists, from_predictions, from_wide
 from polars_mlmetrics.analysis.best_threshold import best_threshold
+from polars_mlmetrics.analysis.classification_report import classification_report
 from polars_mlmetrics.analysis.compare import compare
 from polars_mlmetrics.analysis.confusion import confusion
 from polars_mlmetrics.analysis.curves import curve
@@ -79,6 +80,7 @@ __all__ = [
     "average_score",
     "best_threshold",
     "check",
+    "classification_report",
     "compact",
     "compare",
     "confusion",

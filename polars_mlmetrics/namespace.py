@@ -13,6 +13,7 @@ import polars as pl
 import polars_mlmetrics.metrics  # noqa: F401  (it fills the catalogue)
 from polars_mlmetrics.adapters.truths import with_truths
 from polars_mlmetrics.analysis.best_threshold import best_threshold
+from polars_mlmetrics.analysis.classification_report import classification_report
 from polars_mlmetrics.analysis.compare import compare
 from polars_mlmetrics.analysis.confusion import confusion
 from polars_mlmetrics.analysis.curves import curve
@@ -113,6 +114,7 @@ class FrameNamespace:
     as_state = _verb(as_state)
     best_threshold = _verb(best_threshold)
     check = _verb(check)
+    classification_report = _verb(classification_report)
     compact = _verb(compact)
     compare = _verb(compare)
     confusion = _verb(confusion)

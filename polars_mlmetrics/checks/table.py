@@ -179,11 +179,13 @@ class LogTable:
         return known if self.not_filled_in is None else f"{known} | (pl.col({LISTED!r}) == {FILLED!r})"
 
     def _roles(self) -> str:
-        """The roles with other column names, as arguments."""
+        """The roles with other columns than those that nobody names, as arguments. No weight is used unnamed."""
         table = self.table
         named = {role: _argument(column) for role, column in table.values().items()}
         named |= {"sample": _listed(table.sample), "label": repr(table.label)}
-        return "".join(f", {role}={column}" for role, column in named.items() if column != repr(role))
+        return "".join(
+            f", {role}={column}" for role, column in named.items() if role == "weight" or column != repr(role)
+        )
 
 
 class WantedMetrics:

@@ -240,3 +240,10 @@ def test_every_line_is_of_one_kind() -> None:
         *("looks_multiclass", "classes_as_labels", "models_pooled", "samples_in_common", "weight_unused"),
         *("slices_of_few_rows", "slices_of_floats", "cluster_unused", *SIZES),
     }
+
+
+def test_a_weight_is_in_the_line_whatever_it_is_called() -> None:
+    """A column `weight` is no weight unless it is named, as a column `score` is the score."""
+    rows = pl.DataFrame({"sample": [1, 2], "score": [0.2, 0.9], "truth": [0, 1], "weight": [1.0, 2.0]})
+    lines = mlm.check(rows, weight="weight").filter(problem="rows")["fix"].to_list()
+    assert lines == ["mlm.profile(log, weight='weight')"]

@@ -107,6 +107,7 @@ WRONG: dict[str, Callable[[], Any]] = {
     "average_score": lambda: mlm.average_score(mlm.f1(), weights=[1]),
     "best_threshold": lambda: mlm.best_threshold(LOG, mlm.f1()),
     "check": lambda: mlm.check(LOG, by="model"),
+    "classification_report": lambda: mlm.classification_report(LOG),
     "compact": lambda: mlm.compact(LOG),
     "compare": lambda: mlm.compare(LOG, mlm.f1(), baseline="old"),
     "confusion": lambda: mlm.confusion(LOG),

@@ -290,6 +290,7 @@ CALLS = [
     Call("decompose", (LOSS, C("q_country")), {**BETWEEN, "by": C("q_visit"), **TEAM, **ROLES}),
     Call("decompose", (ONE_COST, [C("q_country")]), BETWEEN, of=OF_COST),
     Call("decompose", (F1_OF_LABELS, C("q_country")), {**BETWEEN, **OF_TWO}),
+    Call("classification_report", (), {**BY, "ci": 0.9, "threshold": 0.4, **TEAM, **ROLES}, sums=SUPPORT),
     Call("gate", (RULES,), {"min_samples": 3}, of=Call("evaluate", (METRICS,), {**BY, **COUNTRY, **ROLES})),
     Call("worst", (LOSS_OF_SAMPLES,), {"k": 5, **BY, **COUNTRY, "keep": [C("q_note"), C("q_team")], **ROLES}),
     Call("worst", (F1_OF_LABELS,), {"k": 2, **BY, "keep": C("q_limit"), "ci": 0.9, **TEAM, **ROLES}),

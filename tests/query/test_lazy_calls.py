@@ -27,6 +27,7 @@ CALLS: dict[str, Callable[[pl.LazyFrame], pl.LazyFrame]] = {
     "evaluate per label": lambda log: mlm.evaluate(log, mlm.f1(), by="model", slices=SLICES, per="label"),
     "evaluate per sample": lambda log: mlm.evaluate(log, mlm.ndcg(), by="model", slices=SLICES, per="sample"),
     "evaluate in passes": lambda log: mlm.evaluate(log, mlm.ndcg(), slices=SLICES, passes=3, progress=False),
+    "classification_report": lambda log: mlm.classification_report(log, by="model", ci=0.9),
     "worst": lambda log: mlm.worst(log, mlm.ndcg(), k=3, by="model", slices=SLICES, keep="score"),
     "flips": lambda log: mlm.flips(log, mlm.ndcg(), baseline="old", slices=SLICES),
     "compare": lambda log: mlm.compare(log, mlm.f1(), baseline="old", slices=SLICES),

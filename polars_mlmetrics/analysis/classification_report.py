@@ -1,0 +1,135 @@
+"""`classification_report`: precision, recall and F1 of each label, and their averages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Unpack
+
+import polars as pl
+
+from polars_mlmetrics.analysis.evaluate import values_of
+from polars_mlmetrics.data.frames import AnyFrame, Names, answer_as_given
+from polars_mlmetrics.data.roles import Roles
+from polars_mlmetrics.errors import INTERNAL, at_callers_line
+from polars_mlmetrics.formula.averages import Average
+from polars_mlmetrics.formula.metric import Metric
+from polars_mlmetrics.formula.shared import Threshold
+from polars_mlmetrics.metrics.decisions import f1, precision, recall, support
+from polars_mlmetrics.query.query import Keys, check_names
+from polars_mlmetrics.query.question import Level, Question
+from polars_mlmetrics.query.results import names_of
+from polars_mlmetrics.query.verb import Verb
+
+CLASSIFICATION_REPORT = Verb("classification_report", takes_states=True)
+
+RATES = {"precision": precision, "recall": recall, "f1": f1}
+AVERAGES: tuple[Average, ...] = ("micro", "macro", "weighted")
+
+OF_LABELS = "label "
+"""How the names of the metrics of single labels begin, while they are worked out."""
+
+PLACE = f"{INTERNAL}place"
+
+
+@at_callers_line
+def classification_report(
+    frame: AnyFrame,
+    by: Keys | None = None,
+    *,
+    threshold: Threshold = 0.5,
+    undefined: float | None = None,
+    ci: Level | None = None,
+    cluster: Names = None,
+    **roles: Unpack[Roles],
+) -> AnyFrame:
+    """Precision, recall, F1 and support of each label, and their averages, for every group.
+
+    Parameters
+    ----------
+    frame
+        The long table; or a state made for `f1` (with this threshold) and `support`, each with the averages "micro",
+        "macro" and "weighted".
+    by, ci, cluster, **roles
+        As in `evaluate`; of a state, `by` and `ci` alone.
+    threshold
+        As in `f1`: a label is predicted where its score is above it. "argmax" predicts the best label of each sample,
+        as of classes.
+    undefined
+        The value of a label for which a metric is undefined, such as the precision of a label that is never predicted.
+        None leaves it out of the averages; scikit-learn takes 0.0.
+
+    Returns
+    -------
+    The by columns; `label`, and `average` of the rows that are about all labels, where `label` is null; `precision`,
+    `recall` and `f1`, each with `_low` and `_high` if `ci` is given; and `support`, the true rows: beside averages, of
+    all labels. The labels come first, in order, then "micro", "macro" and "weighted". Of classes, with
+    threshold="argmax", "micro" is the accuracy.
+
+    Examples
+    --------
+    >>> import polars as pl, polars_mlmetrics as mlm
+    >>> log = pl.DataFrame({"sample": [1, 1, 2, 2, 3, 3], "label": ["cat", "dog"] * 3,
+    ...                     "score": [0.9, 0.1, 0.7, 0.3, 0.2, 0.8], "truth": [1, 0, 0, 1, 0, 1]})
+    >>> mlm.classification_report(log)
+    shape: (5, 6)
+    ┌───────┬──────────┬───────────┬──────────┬──────────┬─────────┐
+    │ label ┆ average  ┆ precision ┆ recall   ┆ f1       ┆ support │
+    │ ---   ┆ ---      ┆ ---       ┆ ---      ┆ ---      ┆ ---     │
+    │ str   ┆ str      ┆ f64       ┆ f64      ┆ f64      ┆ f64     │
+    ╞═══════╪══════════╪═══════════╪══════════╪══════════╪═════════╡
+    │ cat   ┆ null     ┆ 0.5       ┆ 1.0      ┆ 0.666667 ┆ 1.0     │
+    │ dog   ┆ null     ┆ 1.0       ┆ 0.5      ┆ 0.666667 ┆ 2.0     │
+    │ null  ┆ micro    ┆ 0.666667  ┆ 0.666667 ┆ 0.666667 ┆ 3.0     │
+    │ null  ┆ macro    ┆ 0.75      ┆ 0.75     ┆ 0.666667 ┆ 3.0     │
+    │ null  ┆ weighted ┆ 0.833333  ┆ 0.666667 ┆ 0.666667 ┆ 3.0     │
+    └───────┴──────────┴───────────┴──────────┴──────────┴─────────┘
+    """
+    names: list[Metric] = []
+    for average, called in (("macro", OF_LABELS), *((average, f"{average} ") for average in AVERAGES)):
+        names += _metrics(average, threshold, undefined, called)
+    question: Question = Question.read(CLASSIFICATION_REPORT, frame, names, by, ci=ci, cluster=cluster, roles=roles)
+    check_names([*(key.name for key in question.query.by), "label", "average", *_columns("", question)])
+    return answer_as_given(frame, question.planned(_table))
+
+
+def _metrics(average: Average, threshold: Threshold, undefined: float | None, called: str) -> list[Metric]:
+    """The metrics of one average, under names of their own."""
+    found = {name: make(threshold=threshold, average=average, undefined=undefined) for name, make in RATES.items()}
+    # Beside each average stand all true rows.
+    found["support"] = support(average="macro" if called == OF_LABELS else "micro")
+    return [metric.alias(f"{called}{name}") for name, metric in found.items()]
+
+
+def _columns(called: str, question: Question) -> list[str]:
+    """The columns of one row, under the names that they have while they are worked out."""
+    rates = [f"{called}{name}" for name in RATES]
+    return [*names_of(rates, tidy=False, ci=question.confidence is not None), f"{called}support"]
+
+
+def _table(question: Question) -> pl.LazyFrame:
+    """The rows of labels, and those of averages."""
+    by = [key.name for key in question.query.by]
+    labels = values_of(_of(question, [OF_LABELS]), "label")
+    label = question.query.measures[0].table.label
+    averages = values_of(_of(question, [f"{average} " for average in AVERAGES]))
+    rows = [labels.select(*by, pl.col(label).alias("label"), *_named(question, OF_LABELS, None, 0))]
+    rows += [
+        averages.select(*by, *_named(question, f"{average} ", str(average), place))
+        for place, average in enumerate(AVERAGES, start=1)
+    ]
+    table = pl.concat(rows, how="diagonal").sort(*by, PLACE, "label", maintain_order=True)
+    return table.select(*by, "label", "average", *_columns("", question))
+
+
+def _of(question: Question, called: Sequence[str]) -> Question:
+    """The question of some of the metrics."""
+    metrics = [metric for metric in question.query.metrics if metric.output_name.startswith(tuple(called))]
+    order = [metric.output_name for metric in metrics]
+    return replace(question, query=replace(question.query, metrics=metrics, order=order))
+
+
+def _named(question: Question, called: str, average: str | None, place: int) -> list[pl.Expr]:
+    """The columns of one kind of row, under their public names."""
+    columns = [pl.col(name).alias(name.removeprefix(called)) for name in _columns(called, question)]
+    return [pl.lit(average, pl.String).alias("average"), pl.lit(place).alias(PLACE), *columns]

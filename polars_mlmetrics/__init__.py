@@ -52,11 +52,11 @@ from polars_mlmetrics.reporting.report import Report, report
 from polars_mlmetrics.reporting.tables import table
 from polars_mlmetrics.slice_search.features import slice_filter
 from polars_mlmetrics.states.fold import Fold
-from polars_mlmetrics.states.folder import update_states
 from polars_mlmetrics.states.partial import partial
 from polars_mlmetrics.states.plain import as_state, plain
 from polars_mlmetrics.states.state import compact, state
 from polars_mlmetrics.states.state_files import scan_states, write_state
+from polars_mlmetrics.states.update import update_states
 
 __version__ = _version.VERSION
 

@@ -15,8 +15,6 @@ import polars as pl
 
 from polars_mlmetrics.analysis import evaluate as here
 from polars_mlmetrics.analysis.finish import finish
-from polars_mlmetrics.data.files import found_files
-from polars_mlmetrics.data.fingerprints import fingerprints_of, name_in
 from polars_mlmetrics.data.frames import Names
 from polars_mlmetrics.data.roles import Roles
 from polars_mlmetrics.engine.buckets import BUCKETS
@@ -33,6 +31,8 @@ from polars_mlmetrics.errors import (
 )
 from polars_mlmetrics.formula.over_targets import OverTargets
 from polars_mlmetrics.metrics.decisions import n_samples
+from polars_mlmetrics.places.finding import found_files
+from polars_mlmetrics.places.fingerprints import fingerprints_of, name_in
 from polars_mlmetrics.query.query import Keys, Query, listed
 from polars_mlmetrics.query.question import Level, Question
 from polars_mlmetrics.query.results import names_of, stacked

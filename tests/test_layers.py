@@ -15,6 +15,7 @@ NAME = polars_mlmetrics.__name__
 LAYERS = [
     ("errors", "version"),
     "data",
+    "places",
     ("adapters", "formula"),
     ("metrics", "engine"),
     "query",

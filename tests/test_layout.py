@@ -23,7 +23,6 @@ OF_THE_PROJECT = {
 
 OF_A_THEME = {
     "laws": "what holds for every metric and verb",
-    "places": "where files lie",
     "docs": "what a reader sees",
     "proofs": "what takes long",
 }

@@ -12,8 +12,8 @@ from polars.exceptions import PanicException, PolarsError
 from polars_mlmetrics.adapters.formats import Format, scanned
 from polars_mlmetrics.data.door import differing, reason, unreadable
 from polars_mlmetrics.data.returned import LISTED
-from polars_mlmetrics.data.stores import Place, Store
-from polars_mlmetrics.errors import FileError, shown_values, words_of
+from polars_mlmetrics.errors import FileError, shown_values
+from polars_mlmetrics.places.place import Place, Places
 
 Missing = Literal["raise", "null"]
 REMEDY = "schema= sets the columns and types for all files."
@@ -27,14 +27,12 @@ OF_MEANING = (LISTED, "state")
 """The columns whose type, an Enum, says what the rows are: files must agree on them, read or not."""
 
 
-def schema_of(path: Place, kind: Format, wanted: pl.Schema | None, store: Store | None = None) -> pl.Schema:
+def schema_of(path: Place, kind: Format, wanted: pl.Schema | None, places: Places[Any]) -> pl.Schema:
     """The columns of a file; for text files, with the wanted types."""
-    options = {} if store is None else store.for_polars()
     try:
-        found = scanned([path.as_posix()], kind, **options).collect_schema()
+        found = scanned([path.as_posix()], kind, **places.for_polars()).collect_schema()
     except (OSError, ValueError, PolarsError, PanicException) as error:
-        why = words_of(error) if store is None else store.words_for(error)
-        raise FileError(f"{path} cannot be read as {kind}: {why}") from None
+        raise FileError(f"{path} cannot be read as {kind}: {places.words_for(error)}") from None
     return pl.Schema({**found, **overrides(found, kind, wanted).get("schema_overrides", {})})
 
 

@@ -8,8 +8,8 @@ from typing import Any, Literal, get_args
 
 import polars as pl
 
-from polars_mlmetrics.data.stores import Place
 from polars_mlmetrics.errors import FileError, unknown
+from polars_mlmetrics.places.place import Place
 
 Format = Literal["parquet", "ipc", "csv", "ndjson"]
 FORMATS: tuple[Format, ...] = get_args(Format)

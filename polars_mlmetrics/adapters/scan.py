@@ -18,16 +18,18 @@ from polars_mlmetrics.adapters.formats import FORMATS, SUFFIXES, Format, format_
 from polars_mlmetrics.adapters.table_formats import (
     IcebergTable,
     Version,
-    is_delta,
     is_iceberg,
     scan_delta,
     scan_iceberg,
 )
-from polars_mlmetrics.data.files import AnyFound, Source, files_anywhere
 from polars_mlmetrics.data.frames import unflagged
 from polars_mlmetrics.data.returned import LISTED, WORDS
-from polars_mlmetrics.data.stores import Place, Provider, Store, is_there
 from polars_mlmetrics.errors import INTERNAL, FileError, ParameterError, at_callers_line, unknown, words_of
+from polars_mlmetrics.places.credentials import Provider
+from polars_mlmetrics.places.finding import AnyFound, Source, found_files, places_of
+from polars_mlmetrics.places.place import Place
+from polars_mlmetrics.places.stores import Store
+from polars_mlmetrics.places.tables import is_delta
 
 INSTEAD = "Use Polars to read it: pl.scan_parquet(url).mlm.evaluate(...). Every function takes a LazyFrame."
 OF_FILES = "format=, hive=, schema=, missing=, version=, storage_options= and credential_provider="
@@ -155,16 +157,16 @@ def _scan_files(
     missing: Missing,
 ) -> pl.LazyFrame:
     """The rows of files, each of which is checked first."""
-    suffixes = [*SUFFIXES, *map(str.upper, SUFFIXES)] if given is None else None
-    there = store if is_there(source) else None
-    files = files_anywhere(source, store, suffixes, instead=INSTEAD, deep=True)
+    suffixes = SUFFIXES if given is None else None
+    files = found_files(source, suffixes, instead=INSTEAD, store=store, deep=True)
     paths = [file.path for file in files]
-    options = {} if there is None else there.for_polars()
+    places = places_of(source, store)
+    options = places.for_polars()
     kind = format_of(paths) if given is None else given
     partitions = _partitions(files, hive)
     types = _types_of(partitions, schema or {})
     wanted = None if schema is None else pl.Schema({name: schema[name] for name in schema if name not in types})
-    schemas = {path: schema_of(path, kind, wanted, there) for path in paths}
+    schemas = {path: schema_of(path, kind, wanted, places) for path in paths}
     _check_keys(types, schemas)
     if kind == "ndjson":
         _check_misses([path for path in paths if LISTED in schemas[path]], options)

@@ -7,14 +7,14 @@ from contextlib import contextmanager
 from copy import copy
 from datetime import datetime
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any, Protocol, TypeGuard, cast
 
 import polars as pl
 from polars.exceptions import PolarsError
 
-from polars_mlmetrics.data.stores import Address, Store, is_of_store
 from polars_mlmetrics.errors import FileError, ParameterError
+from polars_mlmetrics.places.place import Address, is_of_store
+from polars_mlmetrics.places.stores import Store
 
 Version = int | str | datetime
 """A version by its number, or the newest one at a time."""
@@ -29,17 +29,6 @@ class IcebergTable(Protocol):
     def name(self) -> tuple[str, ...]: ...
     def snapshot_by_id(self, snapshot_id: int) -> Any: ...
     def snapshot_as_of_timestamp(self, timestamp_ms: int) -> Any: ...
-
-
-def is_delta(source: Any, store: Store) -> bool:
-    """Whether a source is the folder of one Delta table; a folder or a file inside of one is not."""
-    if is_of_store(source):
-        address = Address.of(source)
-        return not address.has_magic and bool(store.seen_below(address, most=1, within="_delta_log"))
-    try:
-        return isinstance(source, str | Path) and Path(source).joinpath("_delta_log").is_dir()
-    except OSError:  # it may not be entered, and is refused where it is read
-        return False
 
 
 def is_iceberg(source: object) -> TypeGuard[IcebergTable]:

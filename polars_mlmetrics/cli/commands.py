@@ -21,9 +21,9 @@ from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.data.roles import MODEL
 from polars_mlmetrics.errors import ParameterError
 from polars_mlmetrics.reporting.report import COMMENTS, PAGES, report
-from polars_mlmetrics.states.folder import update_states
 from polars_mlmetrics.states.state import state
 from polars_mlmetrics.states.state_files import write_state
+from polars_mlmetrics.states.update import update_states
 
 
 def call_of(settings: Settings) -> CallNode:

@@ -18,8 +18,8 @@ import polars as pl
 
 from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.errors import FileError
+from polars_mlmetrics.places.files import writable
 from polars_mlmetrics.reporting.libraries import PAGE
-from polars_mlmetrics.states.writing import writable
 
 FOLDER, DAYS, PHOTOS = "mlm-demo", 10, 400
 FOUND = 1

@@ -7,7 +7,6 @@ import math
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from glob import has_magic
 from io import BytesIO
 from pathlib import Path
 from shutil import get_terminal_size
@@ -19,11 +18,11 @@ import polars as pl
 from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.cli.shown import Shown
 from polars_mlmetrics.cli.text_tables import TextTable, coloured
-from polars_mlmetrics.data.files import deep_matches, is_url, place_of
-from polars_mlmetrics.data.stores import Address, Store
 from polars_mlmetrics.data.visible import visible
 from polars_mlmetrics.errors import FileError, ParameterError
-from polars_mlmetrics.states.writing import check_writable, write_whole
+from polars_mlmetrics.places.files import FILES
+from polars_mlmetrics.places.finding import place_of
+from polars_mlmetrics.places.place import Address, Place, Places, TakenError, is_url
 
 ENDINGS = {".csv": "csv", ".json": "json", ".md": "md", ".parquet": "parquet", ".txt": "table"}
 DIGITS = 3
@@ -70,7 +69,7 @@ class Form(NamedTuple):
         """Write a file; what is left is for the standard output."""
         if self.file is None:
             return data
-        write_whole(self.file, lambda draft: draft.write_bytes(data), overwrite=self.overwrite)
+        FILES.put(self.file, data, overwrite=self.overwrite)
         return b""
 
     def render(self, table: pl.DataFrame, settings: Settings, notes: Sequence[str] = ()) -> bytes:
@@ -226,34 +225,25 @@ def place_here(given: Any) -> Path:
     return place_of(given, instead=INSTEAD)
 
 
-def check_free(given: str, store: Store, inputs: Iterable[str], *, overwrite: bool) -> None:
-    """Refuse a file that the same command reads, or that is there, in an object store."""
-    address = Address.of(given)
-    for path in inputs:
-        if given == path or given.startswith(f"{path.rstrip('/')}/"):
-            raise _is_read(address, path)
-    if not overwrite and store.seen(address) is not None:
-        raise FileError(f"{address} is there already: add --overwrite to replace it.")
-
-
-def check_place(file: Path, inputs: Iterable[str], *, overwrite: bool) -> None:
+def check_place(place: Place, inputs: Iterable[str], *, overwrite: bool, places: Places[Any] = FILES) -> None:
     """Refuse a file that the same command reads, one that is there, or a folder that cannot be written to."""
     for path in inputs:
-        if not is_url(path) and _reads(path, file):
-            raise _is_read(file, path)
-    if file.is_file() and not overwrite:
-        raise FileError(f"{file} is there already: add --overwrite to replace it.")
-    check_writable(file, overwrite=overwrite)
+        if _reads(path, place):
+            among = "what" if str(place) == path else f"in {path}, which"
+            raise FileError(f"{place} is {among} this command reads: write the result to another place.")
+    try:
+        places.check_free(place, overwrite=overwrite)
+    except TakenError:
+        raise FileError(f"{place} is there already: add --overwrite to replace it.") from None
 
 
-def _reads(path: str, file: Path) -> bool:
+def _reads(path: str, file: Place) -> bool:
     """Whether a path means a file, or a folder that holds it."""
+    if isinstance(file, Address):
+        return f"{file}/".startswith(f"{path.rstrip('/')}/")
+    if is_url(path):
+        return False
     if Path(path).is_dir():
         return file.resolve().is_relative_to(Path(path).resolve())
-    meant = deep_matches(Path(path)) if has_magic(path) and not Path(path).exists() else [Path(path)]
+    meant = FILES.matches(Path(path)) if FILES.is_pattern(Path(path)) else [Path(path)]
     return file.exists() and any(one.exists() and one.samefile(file) for one in meant)
-
-
-def _is_read(file: object, path: str) -> FileError:
-    among = "what" if str(file) == path else f"in {path}, which"
-    return FileError(f"{file} is {among} this command reads: write the result to another place.")

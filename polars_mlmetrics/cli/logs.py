@@ -20,11 +20,12 @@ from polars_mlmetrics.checks.dedupe import dedupe
 from polars_mlmetrics.cli.calls import COL, Call, CallNode, Function, NamedValue, Operation, done
 from polars_mlmetrics.cli.settings import CONDITION, Settings
 from polars_mlmetrics.data.door import check_columns, reason
-from polars_mlmetrics.data.files import files_anywhere, found_files
 from polars_mlmetrics.data.frames import is_state, is_text, scan_node
-from polars_mlmetrics.data.stores import Place, Store, is_there
 from polars_mlmetrics.errors import ColumnError, FileError, ParameterError, shown_values, unknown, words_of
-from polars_mlmetrics.states.places import REMOTE_LOG
+from polars_mlmetrics.places.finding import found_files
+from polars_mlmetrics.places.place import Place, is_there
+from polars_mlmetrics.places.stores import Store
+from polars_mlmetrics.states.folders import REMOTE_LOG
 from polars_mlmetrics.states.state_files import scan_states
 
 STDIN = "-"
@@ -168,7 +169,7 @@ def _files_of(settings: Settings) -> list[Path]:
     paths: list[str] = settings.get("logs")
     if STDIN in paths or is_there(paths):
         return []
-    suffixes = None if settings.get("log_format") else [*SUFFIXES, *map(str.upper, SUFFIXES)]
+    suffixes = None if settings.get("log_format") else SUFFIXES
     files = found_files(paths, suffixes, instead=REMOTE_LOG, deep=True)
     return [] if any("=" in part for file in files for part in file.within[:-1]) else [file.path for file in files]
 
@@ -202,7 +203,7 @@ def preparation(settings: Settings) -> dict[str, Any]:
         return where(_without_copies(_renamed(log, settings), settings), steps.get("where", []))
 
     def first() -> pl.LazyFrame:
-        files = files_anywhere(settings.get("logs"), store_of(settings), instead=REMOTE_LOG)
+        files = found_files(settings.get("logs"), instead=REMOTE_LOG, store=store_of(settings))
         frame: pl.LazyFrame = _scan_of([files[0].path.as_posix()], settings).run()
         return frame
 

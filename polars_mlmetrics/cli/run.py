@@ -23,13 +23,12 @@ from polars_mlmetrics.checks.statuses import FAILURES
 from polars_mlmetrics.cli.calls import Attribute, Call, CallNode, program, result_of
 from polars_mlmetrics.cli.commands import call_of, report_program, write_reports
 from polars_mlmetrics.cli.demo import Command, demo
-from polars_mlmetrics.cli.forms import Form, check_free, check_place, place_here
+from polars_mlmetrics.cli.forms import INSTEAD, Form, check_place
 from polars_mlmetrics.cli.logs import store_of
 from polars_mlmetrics.cli.metric_texts import known
 from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.data.frames import is_text
 from polars_mlmetrics.data.roles import MODEL
-from polars_mlmetrics.data.stores import answer_in, is_of_store
 from polars_mlmetrics.data.visible import visible
 from polars_mlmetrics.errors import (
     ColumnError,
@@ -44,6 +43,9 @@ from polars_mlmetrics.errors import (
     words_of,
 )
 from polars_mlmetrics.formula.declaration import CATALOGUE
+from polars_mlmetrics.places.credentials import answer_in
+from polars_mlmetrics.places.finding import to_write
+from polars_mlmetrics.places.place import is_of_store
 from polars_mlmetrics.reporting.wording import first_reason, lacks_values
 from polars_mlmetrics.version import VERSION
 
@@ -143,10 +145,8 @@ def _catalogue(settings: Settings) -> bytes:
 
 def _state(settings: Settings) -> bytes:
     file, overwrite = settings.get("output"), bool(settings.get("overwrite"))
-    if is_of_store(file):
-        check_free(file, store_of(settings), settings.inputs(), overwrite=overwrite)
-    else:
-        check_place(place_here(file), settings.inputs(), overwrite=overwrite)
+    places, place = to_write(file, store_of(settings), instead=INSTEAD)
+    check_place(place, settings.inputs(), overwrite=overwrite, places=places)
     call_of(settings).run()
     return b""
 

@@ -10,7 +10,6 @@ from typing import Any, cast
 import polars as pl
 
 from polars_mlmetrics.data.expressions import reserved
-from polars_mlmetrics.data.fingerprints import digest_in, name_in
 from polars_mlmetrics.data.frames import SOURCE, Frame
 from polars_mlmetrics.data.returned import LISTED
 from polars_mlmetrics.data.roles import checked_roles
@@ -19,6 +18,7 @@ from polars_mlmetrics.engine.state_rows import StateSource
 from polars_mlmetrics.engine.state_table import AtGrain
 from polars_mlmetrics.errors import MetricError, StateError
 from polars_mlmetrics.formula.statistic import Moment, Monoid, Statistic
+from polars_mlmetrics.places.fingerprints import digest_in, name_in
 
 FORMAT = 1
 RESERVED = ("state", "bucket", "label", "bin", SOURCE)
@@ -137,11 +137,7 @@ class Contents:
     def of(cls, schema: Mapping[str, pl.DataType]) -> Contents:
         """Read the contents of a state from its schema; an error where it is no state."""
         contents = cls.read(text_in(schema))
-        missing = [name for name in contents.names() if name not in schema]
-        if missing:
-            raise StateError(
-                f"this state lacks its column {missing[0]!r}: you can filter the rows of a state, but keep all columns."
-            )
+        check_complete(schema, contents.names())
         for name, kinds in contents._kinds().items():
             if schema[name] not in kinds:
                 shown = " or ".join(map(str, kinds))
@@ -151,7 +147,11 @@ class Contents:
     @classmethod
     def read(cls, text: str) -> Contents:
         """Contents from their text."""
-        content = content_of(text)
+        return cls.of_json(content_of(text))
+
+    @classmethod
+    def of_json(cls, content: dict[str, Any]) -> Contents:
+        """Contents from their text, parsed."""
         if not fits(content["format"], FORMAT):
             raise StateError(
                 f"this state has format {content['format']!r}, and this version reads format {FORMAT}: make it again "
@@ -262,6 +262,16 @@ def text_in(schema: Mapping[str, pl.DataType]) -> str:
     if not isinstance(dtype, pl.Enum) or len(dtype.categories) != 1:
         raise StateError("this is not a state: it lacks the column 'state'. Make it with `state`.")
     return str(dtype.categories[0])
+
+
+def check_complete(columns: Iterable[str], names: Iterable[str]) -> None:
+    """Refuse a state without one of its columns."""
+    there = set(columns)
+    for name in names:
+        if name not in there:
+            raise StateError(
+                f"this state lacks its column {name!r}: you can filter the rows of a state, but keep all columns."
+            )
 
 
 def check_once(fingerprints: Iterable[tuple[str, object]], error: type[MetricError] = StateError) -> dict[str, object]:

@@ -10,13 +10,13 @@ from typing import Literal
 
 import polars as pl
 
-from polars_mlmetrics.data.files import is_url
 from polars_mlmetrics.data.frames import is_parquet
 from polars_mlmetrics.engine.packing import modulo
 from polars_mlmetrics.engine.progress import tracked
 from polars_mlmetrics.engine.ranking import code_of
 from polars_mlmetrics.errors import FileError, ParameterError
 from polars_mlmetrics.formula.arithmetic import cuts, whole_times
+from polars_mlmetrics.places.place import is_url
 
 HELD = 330_000_000
 """Bytes that a process holds whatever it reads."""

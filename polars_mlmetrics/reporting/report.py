@@ -12,12 +12,13 @@ from urllib.parse import quote
 
 import polars as pl
 
-from polars_mlmetrics.data.files import place_of
 from polars_mlmetrics.data.frames import Frame, Names
 from polars_mlmetrics.data.roles import Roles
 from polars_mlmetrics.data.visible import marked, visible
 from polars_mlmetrics.errors import ParameterError, at_callers_line
 from polars_mlmetrics.formula.metric import Metric
+from polars_mlmetrics.places.files import FILES
+from polars_mlmetrics.places.finding import place_of
 from polars_mlmetrics.query.query import Key, Keys
 from polars_mlmetrics.reporting.answers import answered
 from polars_mlmetrics.reporting.asked import MODEL, ReportQuestion
@@ -26,7 +27,6 @@ from polars_mlmetrics.reporting.libraries import check_libraries
 from polars_mlmetrics.reporting.page import page_of
 from polars_mlmetrics.reporting.summary import cards, pooled, sizes_of, title_of
 from polars_mlmetrics.reporting.wording import interval, many, number, signed
-from polars_mlmetrics.states.writing import check_writable, write_whole
 
 PAGES, COMMENTS = (".html", ".htm"), (".md",)
 REMOTE_WRITE = "Save it on this machine, and copy the file there."
@@ -63,11 +63,10 @@ class Report:
         ending = file.suffix.lower()
         if ending not in (*PAGES, *COMMENTS):
             raise ParameterError(f"{file}: a report is saved as .html or, for a comment, as .md.")
-        check_writable(file, overwrite=overwrite)
+        FILES.check_free(file, overwrite=overwrite)
         is_page = ending in PAGES
         text = self.html if is_page else comment_of(self._told, self._title, self._link_from(file))
-        data = text.encode()
-        write_whole(file, lambda draft: draft.write_bytes(data), overwrite=overwrite)
+        FILES.put(file, text.encode(), overwrite=overwrite)
         if is_page:
             self._page_file = file
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import polars as pl
 
 from polars_mlmetrics.engine.contents import Contents, parsed
@@ -33,6 +35,11 @@ def check_alike(name: object, schema: pl.Schema, first: object, expected: pl.Sch
             raise StateError(
                 f"{name} and {first} cannot be merged: their {column!r} are {schema[column]} and {expected[column]}."
             )
+
+
+def common(found: Sequence[Contents]) -> Contents:
+    """The contents of states that are alike, together. Their types differ by the version of Polars, or not at all."""
+    return found[0] if len({contents.text() for contents in found}) == 1 else found[0].of_any_polars()
 
 
 def _text_of_any_polars(schema: pl.Schema) -> str:

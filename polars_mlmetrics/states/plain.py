@@ -11,9 +11,9 @@ from polars.exceptions import PolarsError
 
 from polars_mlmetrics.adapters.scan import ArrowStream, scan
 from polars_mlmetrics.data.frames import AnyFrame, as_given, schema_of
-from polars_mlmetrics.engine.contents import SAYS_NOTHING, Contents, check_sources, content_of, fits
+from polars_mlmetrics.engine.contents import SAYS_NOTHING, Contents, check_complete, check_sources, content_of, fits
 from polars_mlmetrics.errors import NameCollisionError, StateError, at_callers_line
-from polars_mlmetrics.states.alike import check_alike, check_counts
+from polars_mlmetrics.states.alike import check_alike, check_counts, common
 
 TYPES = "types"
 """The key in the text of a plain state for the types that its columns had."""
@@ -135,16 +135,13 @@ def as_state(frame: pl.LazyFrame | pl.DataFrame | ArrowStream) -> pl.LazyFrame |
     0.6666666666666666
     """
     rows = scan(frame).collect()
-    texts = _texts(rows)
-    types = {text: _types(content_of(text)) for text in texts}
-    read = {text: Contents.read(_without_types(text)) for text in texts}
-    parts = [_typed(rows.filter(pl.col("state").cast(pl.String) == text), read[text], types[text]) for text in texts]
+    read = {text: _contents_and_types(text) for text in _texts(rows)}
+    parts = [_typed(rows.filter(pl.col("state").cast(pl.String) == text), *read[text]) for text in read]
     first, *others = parts
     for part in others:
         check_alike("rows of this table", part.schema, "other rows", first.schema)
-    contents = next(iter(read.values()))
-    column = (contents if len({each.text() for each in read.values()}) == 1 else contents.of_any_polars()).column()
-    state = pl.concat([part.with_columns(column) for part in parts])
+    contents = common([contents for contents, _ in read.values()])
+    state = pl.concat([part.with_columns(contents.column()) for part in parts])
     check_sources(state)
     check_counts(state.lazy(), contents)
     return state.lazy() if isinstance(frame, pl.LazyFrame) else state
@@ -165,16 +162,13 @@ def _texts(rows: pl.DataFrame) -> list[str]:
     return texts.to_list()
 
 
-def _without_types(text: str) -> str:
-    return json.dumps({name: value for name, value in content_of(text).items() if name != TYPES}, sort_keys=True)
-
-
-def _types(content: Mapping[str, Any]) -> dict[str, pl.DataType]:
-    """The types that the columns of a plain state had; none of a state that is not plain."""
-    types = content.get(TYPES, {})
+def _contents_and_types(text: str) -> tuple[Contents, dict[str, pl.DataType]]:
+    """The contents of a state, and the types that its columns had; no types of a state that is not plain."""
+    content = content_of(text)
+    types = content.pop(TYPES, {})
     if not fits(types, {str: [object]}):
         raise StateError(SAYS_NOTHING)
-    return {name: _type(spec) for name, spec in types.items()}
+    return Contents.of_json(content), {name: _type(spec) for name, spec in types.items()}
 
 
 def _type(spec: list[Any]) -> pl.DataType:
@@ -190,9 +184,7 @@ def _type(spec: list[Any]) -> pl.DataType:
 def _typed(rows: pl.DataFrame, contents: Contents, types: Mapping[str, pl.DataType]) -> pl.DataFrame:
     """Rows of one state with the types that they had, if that changes no value."""
     names = contents.names()[1:]
-    for name in [*names, NANS] if types else names:
-        if name not in rows.columns:
-            raise StateError(f"this state lacks its column {name!r}: you can filter its rows, but keep all columns.")
+    check_complete(rows.columns, [*names, NANS] if types else names)
     if types and types.keys() != {*names}:
         raise StateError(SAYS_NOTHING)
     typed = rows.select(contents.column(), *(_read(rows[name], types.get(name)) for name in names))

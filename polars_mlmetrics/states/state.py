@@ -10,7 +10,6 @@ from typing import Any, Literal, Unpack
 import polars as pl
 
 from polars_mlmetrics.data.expressions import text_of
-from polars_mlmetrics.data.fingerprints import fingerprints_of, name_in
 from polars_mlmetrics.data.frames import (
     SOURCE,
     AnyFrame,
@@ -30,6 +29,7 @@ from polars_mlmetrics.engine.passes import Passes
 from polars_mlmetrics.engine.state_table import StateTable
 from polars_mlmetrics.errors import NameCollisionError, StateError, at_callers_line
 from polars_mlmetrics.formula.over_targets import samples_of_all
+from polars_mlmetrics.places.fingerprints import fingerprints_of, name_in
 from polars_mlmetrics.query.complete_samples import rows_of_pairs
 from polars_mlmetrics.query.query import Keys, Query
 from polars_mlmetrics.query.reported_value import ask_counts

@@ -7,20 +7,20 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from io import BytesIO
-from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from polars_mlmetrics.adapters.table_formats import is_delta
-from polars_mlmetrics.data.files import Source, check_kind, files_anywhere, place_of, readable
-from polars_mlmetrics.data.fingerprints import name_in
 from polars_mlmetrics.data.frames import SOURCE, Frame, schema_of
-from polars_mlmetrics.data.stores import Address, Place, Provider, Store, TakenError, is_of_store
 from polars_mlmetrics.engine.contents import Contents, check_once, check_sources, fits, parsed, text_in
 from polars_mlmetrics.errors import FileError, StateError, at_callers_line
-from polars_mlmetrics.states.alike import check_alike, check_counts
-from polars_mlmetrics.states.writing import check_writable, write_whole
+from polars_mlmetrics.places.credentials import Provider
+from polars_mlmetrics.places.finding import Source, found_files, places_of, to_write
+from polars_mlmetrics.places.fingerprints import name_in
+from polars_mlmetrics.places.place import Address, Place, is_of_store
+from polars_mlmetrics.places.stores import Store
+from polars_mlmetrics.places.tables import is_delta
+from polars_mlmetrics.states.alike import check_alike, check_counts, common
 from polars_mlmetrics.version import VERSION
 
 REMOTE_READ = (
@@ -78,7 +78,8 @@ class StateFile:
             Contents.read(metadata["contents"])
             if metadata["contents"] != text_in(schema):
                 raise StateError("its metadata and its column 'state' differ.")
-            check_counts(scan, Contents.of(schema))
+            self.contents = Contents.of(schema)
+            check_counts(scan, self.contents)
         except StateError as error:
             raise StateError(f"{path}: {error}") from None
         if metadata["rows"] != rows:
@@ -112,20 +113,11 @@ def write_state(
     """
     cloud = Store.read(storage_options, credential_provider)
     cloud.check_used(path)
-    if not is_of_store(path):
-        place = place_of(path, instead=REMOTE_WRITE)
-        schema_of(frame, "write_state")
-        refuse_delta(place.parent, cloud)
-        check_writable(place, overwrite=overwrite)
-        data = bytes_of_state(frame)
-        write_whole(place, lambda draft: draft.write_bytes(data), overwrite=overwrite)
-        return
-    address = Address.of(str(path))
+    places, place = to_write(path, cloud, instead=REMOTE_WRITE)
     Contents.of(schema_of(frame, "write_state"))
-    refuse_delta(address.as_posix().rpartition("/")[0], cloud)
-    if not overwrite and cloud.seen(address) is not None:  # before anything is computed
-        raise TakenError(f"{address} already exists: pass overwrite=True to replace it.")
-    cloud.put(address, bytes_of_state(frame), overwrite=overwrite)
+    refuse_delta(place.parent, cloud)
+    places.check_free(place, overwrite=overwrite)
+    places.put(place, bytes_of_state(frame), overwrite=overwrite)
 
 
 def bytes_of_state(frame: Frame, source: dict[str, Any] | None = None) -> bytes:
@@ -148,13 +140,6 @@ def bytes_of_state(frame: Frame, source: dict[str, Any] | None = None) -> bytes:
     data = file.getvalue()
     at = data.rfind(BLANK)
     return data[:at] + _digest(data, at).encode() + data[at + len(BLANK) :]
-
-
-def bytes_of(path: Path) -> bytes:
-    """The bytes of a file; an error where it is none, or cannot be read."""
-    with readable():
-        check_kind(path)
-        return path.read_bytes()
 
 
 def _check_rows(state: pl.DataFrame, contents: Contents) -> None:
@@ -199,17 +184,17 @@ def scan_states(
     cloud = Store.read(storage_options, credential_provider)
     cloud.check_used(source)
     refuse_delta(source, cloud)
-    found = files_anywhere(source, cloud, instead=REMOTE_READ, in_tables=True)
+    found = found_files(source, instead=REMOTE_READ, store=cloud, in_tables=True)
+    places = places_of(source, cloud)
     # What was checked is what is read, whatever becomes of the files meanwhile.
-    places = [file.path for file in found]
-    held = {place: cloud.get(place)[0] if isinstance(place, Address) else bytes_of(place) for place in places}
+    held = {file.path: places.get(file.path)[0] for file in found}
     files = [StateFile(place, data) for place, data in held.items()]
     _check_together(files)
-    contents = Contents.of(files[0].schema)
+    contents = common([file.contents for file in files])
     if {file.metadata["contents"] for file in files} == {contents.text()}:
         return pl.scan_parquet(list(held.values())).select(contents.names())
     # Their types differ, by what makes no difference: the version of Polars. So the type is given anew.
-    column, *names = contents.of_any_polars().column(), *contents.names()[1:]
+    column, *names = contents.column(), *contents.names()[1:]
     return pl.concat([pl.scan_parquet(data).select(column, *names) for data in held.values()])
 
 

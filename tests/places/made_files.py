@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from polars_mlmetrics.data.files import found_files
+from polars_mlmetrics.places.finding import found_files
 
 ODD_NAMES = [
     "a[1].parquet", "[a].parquet", "a].parquet", "*.parquet", "a?.parquet", "**.parquet", "[!a].parquet",

@@ -12,8 +12,8 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from polars_mlmetrics.states import writing
-from polars_mlmetrics.states.writing import check_writable
+from polars_mlmetrics.places import files
+from polars_mlmetrics.places.files import FILES
 from tests.places.made_files import ODD_NAMES, make, names_of
 from tests.places.writers import names_here, write_whole, writer
 from tests.support.folders import ROOT
@@ -26,15 +26,15 @@ pytestmark = pytest.mark.usefixtures("folder")
 
 def refused(path: str, said: str, *, overwrite: bool) -> None:
     with pytest.raises(mlm.FileError, match=said):
-        check_writable(Path(path), overwrite=overwrite)
+        FILES.check_free(Path(path), overwrite=overwrite)
 
 
 def test_a_new_file_can_be_written_and_an_old_one_where_that_is_said(folder: Path) -> None:
     make("old.parquet")
     for path in (Path("new.parquet"), folder / "new.parquet"):
-        check_writable(path, overwrite=False)
-        check_writable(path, overwrite=True)
-    check_writable(Path("old.parquet"), overwrite=True)
+        FILES.check_free(path, overwrite=False)
+        FILES.check_free(path, overwrite=True)
+    FILES.check_free(Path("old.parquet"), overwrite=True)
     refused("old.parquet", r"^old\.parquet already exists: pass overwrite=True", overwrite=False)
     assert names_here() == ["old.parquet"]  # nothing is tried out
 
@@ -123,7 +123,7 @@ def test_a_draft_lies_in_the_same_folder_and_is_no_file_of_it() -> None:
 
 def abandoned(name: str, *, seconds: float) -> Path:
     """What a killed writer of a file has left."""
-    draft = Path(f"{writing.beginning_of(Path(name))}0123456789abcdef.draft")
+    draft = Path(f"{files.beginning_of(Path(name))}0123456789abcdef.draft")
     draft.write_bytes(b"half")
     os.utime(draft, (time.time() - seconds,) * 2)
     return draft
@@ -166,7 +166,7 @@ def test_the_bytes_are_on_the_disk_before_they_get_the_name(monkeypatch: pytest.
 KILLED = """
 import os, signal
 from pathlib import Path
-from polars_mlmetrics.states.writing import write_whole
+from polars_mlmetrics.places.files import write_whole
 
 def write(draft):
     draft.write_bytes(b"ne")

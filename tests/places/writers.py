@@ -5,9 +5,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from polars_mlmetrics.states import writing
+from polars_mlmetrics.places import files
 
-write_whole = partial(writing.write_whole, overwrite=True)
+write_whole = partial(files.write_whole, overwrite=True)
 
 
 def names_here() -> list[str]:

@@ -1,7 +1,9 @@
 """Logs and states in an object store: a server of S3 on this machine answers as Amazon's does."""
 
+import re
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -10,7 +12,10 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
-from polars_mlmetrics.states.places import FolderThere
+from polars_mlmetrics.places.finding import found_files, places_of
+from polars_mlmetrics.places.place import Address, Places, TakenError
+from polars_mlmetrics.places.stores import Store
+from polars_mlmetrics.states.folders import Folder
 from tests.support.folded_log import FEW, LOG
 from tests.support.s3_server import KEY, SECRET, keys, put, put_days, taken_away
 
@@ -52,6 +57,56 @@ def test_a_credential_provider(options: dict[str, Any]) -> None:
     assert_frame_equal(mlm.scan_states("s3://bucket/s.parquet", **opened).collect(), state)
     put_days(options)
     assert mlm.scan("s3://bucket/logs", **opened).collect().height == LOG.height
+
+
+NAMES = ["a", ".h", "_u", "b/a", "b/.h", ".d/a", "_d/a", "b/c/a", "b/_d/a", "b/.d/a"]
+SOURCES = [
+    *("logs", "logs/b", "logs/.d", "logs/_d", "logs/*.parquet", "logs/**/*.parquet", "logs/*/*.parquet", "logs/**"),
+    *("logs/.*", "logs/.d/*", "logs/_*", "logs/b/[!a]*/*", "**/c/a.parquet", "logs/b/**", "logs/no", "logs/*.csv"),
+]
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("deep", [False, True])
+@pytest.mark.parametrize("source", SOURCES)
+def test_a_source_means_the_same_files_here_and_there(options: dict[str, Any], source: str, deep: bool) -> None:
+    for name in NAMES:
+        put(options, f"logs/{name}.parquet", b"bytes")
+        file = Path(f"logs/{name}.parquet")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(b"bytes")
+
+    def found(given: str, store: Store | None) -> list[tuple[str, tuple[str, ...]]] | str:
+        try:
+            files = found_files(given, instead="", deep=deep, store=store)
+        except mlm.FileError as error:
+            return str(error).replace("s3://bucket/", "")
+        return [(file.path.as_posix().removeprefix("s3://bucket/"), file.within) for file in files]
+
+    assert found(source, None) == found(f"s3://bucket/{source}", Store.read(options, None))
+
+
+@pytest.mark.parametrize("where", ["here", "there"])
+def test_what_both_kinds_of_places_promise(options: dict[str, Any], where: str, tmp_path: Path) -> None:
+    place = tmp_path / "a.bin" if where == "here" else Address("s3://bucket", "a.bin")
+    places: Places[Any] = places_of(place, Store.read(options, None))
+    assert places.seen(place) is None
+    places.check_free(place, overwrite=False)
+    places.put(place, b"first")
+    data, first = places.get(place)
+    assert (data, first, first.size) == (b"first", places.seen(place), 5)
+    for taken in (lambda: places.check_free(place, overwrite=False), lambda: places.put(place, b"other")):
+        with pytest.raises(TakenError, match=rf"{re.escape(str(place))} already exists: pass overwrite=True"):
+            taken()
+    places.put(place, b"second", overwrite=True)
+    places.delete(place, first)  # which another writer has replaced
+    data, second = places.get(place)
+    assert (data, places.part(place, 1, 3)) == (b"second", b"ec")
+    places.replace(place, b"the third", second)
+    assert second != places.seen(place)
+    assert list((places.inside(place.parent, deep=False) or {}).keys()) == [place]
+    places.delete(place, places.get(place)[1])
+    assert places.seen(place) is None
 
 
 NO_TRUTH = LOG.drop("truth")
@@ -122,7 +177,7 @@ def test_a_name_that_is_taken(options: dict[str, Any], monkeypatch: pytest.Monke
     # As if the other had written between the look and the writing: the store itself refuses.
     for look in (None, lambda *_: None):
         if look is not None:
-            monkeypatch.setattr("polars_mlmetrics.data.stores.Store.seen", look)
+            monkeypatch.setattr("polars_mlmetrics.places.stores.Store.seen", look)
         with pytest.raises(mlm.FileError, match=r"^s3://bucket/s\.parquet already exists: pass overwrite=True"):
             second.mlm.write_state("s3://bucket/s.parquet", storage_options=options)
     monkeypatch.undo()
@@ -144,15 +199,15 @@ def test_a_state_that_was_made_again_is_not_dropped(options: dict[str, Any], mon
     put(options, "logs/b.parquet", LOG.filter(pl.col("model") == "x"))
     update()
     taken_away(options, "logs/b.parquet")
-    drop = FolderThere.drop
+    drop = Folder.drop
 
-    def drop_late(folder: FolderThere, path: Any) -> None:
+    def drop_late(folder: Folder, path: Any) -> None:
         monkeypatch.undo()
         put(options, "logs/b.parquet", LOG.head(3))
         assert sorted(update()["status"]) == ["refolded", "unchanged"]
         drop(folder, path)
 
-    monkeypatch.setattr(FolderThere, "drop", drop_late)
+    monkeypatch.setattr(Folder, "drop", drop_late)
     update(gone="drop")
     assert sorted(update()["status"]) == ["unchanged", "unchanged"]
     taken_away(options, "logs/b.parquet")

@@ -14,9 +14,9 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
-from polars_mlmetrics.data import files
 from polars_mlmetrics.engine import contents as engine_state
-from polars_mlmetrics.states import folder, state
+from polars_mlmetrics.places import files, finding, stores
+from polars_mlmetrics.states import folders, state, update
 from polars_mlmetrics.states import state_files as state_files
 from tests.states.days import BY, DAYS, LOG, METRICS, QUESTIONS, broken, check_answer, names_in, of_day, of_log, told_in
 from tests.states.key_types import KEYS
@@ -166,7 +166,9 @@ def test_the_file_says_what_the_column_says(good: Path) -> None:
 RUNS_WHAT_IT_READS = re.compile(r"\b(pickle|cloudpickle|dill|marshal|joblib|shelve|deserialize|eval|exec)\b")
 
 
-@pytest.mark.parametrize("module", [files, engine_state, state, state_files, folder], ids=lambda it: it.__name__)
+@pytest.mark.parametrize(
+    "module", [files, finding, stores, engine_state, state, state_files, folders, update], ids=lambda it: it.__name__
+)
 def test_nothing_that_is_read_is_run(module: Any) -> None:
     assert RUNS_WHAT_IT_READS.findall(inspect.getsource(module)) == []
 

@@ -1,6 +1,7 @@
 """The format of states: its columns, what it says of itself, and a file of it that every later version reads."""
 
 import json
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import polars_mlmetrics as mlm
 from tests.states.days import BY, DAYS, QUESTIONS, told_in
 from tests.support.differing import differing
 from tests.support.folded_log import as_a_state_knows, contents
+from tests.support.folders import ROOT
 from tests.support.readings import READINGS
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "state-1.parquet"
@@ -104,6 +106,15 @@ def test_format_1_has_these_columns_and_tells_this(of_format_1: Path) -> None:
     assert sorted(told) == TOLD_1
     assert sorted(json.loads(told["contents"])) == CONTENTS_1
     assert json.loads(told["contents"])["format"] == 1
+
+
+def test_the_page_names_all_that_a_state_tells() -> None:
+    page = ROOT.joinpath("docs", "states.md").read_text(encoding="utf-8")
+    tables = [table.partition("\n\n")[0] for table in page.split("| key | what it says |\n|---|---|\n")[1:]]
+    keys = [
+        [name for row in table.splitlines() for name in re.findall("`(.*?)`", row.split("|")[1])] for table in tables
+    ]
+    assert [sorted(names) for names in keys] == [CONTENTS_1, TOLD_1]
 
 
 def test_the_golden_state_is_what_a_state_is_today() -> None:

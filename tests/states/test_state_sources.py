@@ -7,7 +7,8 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from polars_mlmetrics.data import fingerprints
+from polars_mlmetrics.places import fingerprints
+from polars_mlmetrics.places.files import FILES
 from tests.states.days import DAYS, LOG
 from tests.support.daily_logs import update, write_logs
 from tests.support.differing import differing
@@ -117,7 +118,7 @@ def test_equal_files_of_two_folders_that_are_keys_are_two() -> None:
 
 
 def print_of(name: str) -> str:
-    return fingerprints.fingerprint_of(Path(name)).split()[0]
+    return fingerprints.fingerprint_of(Path(name), Path(name).stat().st_size, FILES).split()[0]
 
 
 def test_a_file_of_other_rows_has_another_fingerprint(monkeypatch: pytest.MonkeyPatch) -> None:

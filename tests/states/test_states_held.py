@@ -9,7 +9,6 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from polars_mlmetrics.states import state_files as state_files
 
 METRICS = [mlm.accuracy(), mlm.n_rows()]
 
@@ -68,7 +67,7 @@ def test_a_state_that_is_replaced_during_the_look_is_one_or_the_other(
         return data
 
     look = Path.read_bytes
-    monkeypatch.setattr(state_files.Path, "read_bytes", read)
+    monkeypatch.setattr(Path, "read_bytes", read)
     states = mlm.scan_states(path)
     assert states.mlm.finish(METRICS).collect().equals(mlm.evaluate(log, METRICS))
 
@@ -82,6 +81,6 @@ def test_a_state_that_is_taken_away_during_the_look_is_named(tmp_path: Path, mon
         return look(self)
 
     look = Path.read_bytes
-    monkeypatch.setattr(state_files.Path, "read_bytes", gone)
+    monkeypatch.setattr(Path, "read_bytes", gone)
     with pytest.raises(mlm.FileError, match=rf"^{path} cannot be read: No such file or directory\.$"):
         mlm.scan_states(path)

@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from polars_mlmetrics.states.writing import beginning_of
+from polars_mlmetrics.places.files import beginning_of
 from tests.support.daily_logs import ON_POSIX, check_answer, day_log, drafts_in, files_in, update, write_logs
 from tests.support.differing import differing
 from tests.support.folders import ROOT

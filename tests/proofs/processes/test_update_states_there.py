@@ -15,8 +15,9 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from polars_mlmetrics.data.stores import Address, Store
-from polars_mlmetrics.states.places import LogThere
+from polars_mlmetrics.places.place import Address
+from polars_mlmetrics.places.stores import Store
+from polars_mlmetrics.states.folders import Log
 from tests.support.daily_logs import BY, METRICS, ON_POSIX, day_log
 from tests.support.differing import differing
 from tests.support.s3_server import keys, options_of, put, taken_away
@@ -103,7 +104,7 @@ def test_what_has_not_changed_is_not_opened(options: dict[str, Any], monkeypatch
     table = mlm.update_states(LOGS, STATES, METRICS, by=BY, progress=False, storage_options=options)
 
     monkeypatch.setattr(Store, "part", Mock(side_effect=AssertionError))
-    monkeypatch.setattr(LogThere, "source", property(Mock(side_effect=AssertionError)))
+    monkeypatch.setattr(Log, "source", property(Mock(side_effect=AssertionError)))
     again = mlm.update_states(LOGS, STATES, METRICS, by=BY, progress=False, storage_options=options)
     assert again.equals(table)
     assert again["rows"].to_list() == [60, 60]
@@ -248,13 +249,13 @@ def test_a_run_with_another_question_is_told(options: dict[str, Any], monkeypatc
 
 def test_a_file_that_changes_while_it_is_folded(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     put_log(options, LOGS, 1)
-    fingerprint = LogThere.fingerprint.func
+    fingerprint = Log.fingerprint.func
 
-    def changing(log: LogThere) -> str:
+    def changing(log: Log) -> str:
         put_log(options, LOGS, 1, day_log(2))
         return fingerprint(log)
 
-    monkeypatch.setattr(LogThere, "fingerprint", property(changing))
+    monkeypatch.setattr(Log, "fingerprint", property(changing))
     with pytest.raises(mlm.FileError, match="has changed while it was folded"):
         update(options)
     assert states_in(options) == []

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from pathlib import Path
 
 import polars as pl
 
-from polars_mlmetrics.data.files import is_url, readable
 from polars_mlmetrics.data.frames import scan_node
-from polars_mlmetrics.data.stores import Address, Store
+from polars_mlmetrics.places.files import FILES, readable
+from polars_mlmetrics.places.place import AnyPlace, Places, is_url
 
 END = 2**20
 """How much of the end of a file is read: the footer, and all of a small file."""
@@ -26,28 +26,16 @@ def name_in(fingerprint: str) -> str:
     return fingerprint.partition(" ")[2]
 
 
-def fingerprint_of(path: Path, keys: Collection[str] = ()) -> str:
+def fingerprint_of(place: AnyPlace, size: int, places: Places[AnyPlace], keys: Collection[str] = ()) -> str:
     """A digest of the size and the end of a file, and its name.
 
-    Files with equal digests hold the same rows. `keys` are columns whose values are read from the names of folders, as
-    `country=DE`: of two equal files in folders of two countries the rows differ.
+    Files with equal digests hold the same rows, wherever they lie. `keys` are columns whose values are read from the
+    names of folders, as `country=DE`: of two equal files in folders of two countries the rows differ.
     """
-    with readable(), path.open("rb") as file:
-        size = path.stat().st_size
-        file.seek(max(0, size - END))
-        end = file.read()
-    folders = [part for part in path.parent.parts if part.partition("=")[0] in keys and "=" in part]
-    return _fingerprint(path.name, size, end, folders)
-
-
-def fingerprint_there(address: Address, size: int, store: Store) -> str:
-    """The fingerprint of a file of an object store. A copy of it on this machine has an equal digest."""
-    return _fingerprint(address.name, size, store.part(address, max(0, size - END), size))
-
-
-def _fingerprint(name: str, size: int, end: bytes, folders: Sequence[str] = ()) -> str:
+    end = places.part(place, max(0, size - END), size)
+    folders: list[str] = [part for part in place.parts[:-1] if part.partition("=")[0] in keys and "=" in part]
     read = b"".join([f"{size}\n".encode(), end, *(f"{part}\n".encode() for part in folders)])
-    return f"{hashlib.sha256(read).hexdigest()[:32]} {name}"
+    return f"{hashlib.sha256(read).hexdigest()[:32]} {place.name}"
 
 
 def fingerprints_of(frame: pl.LazyFrame) -> list[str]:
@@ -62,4 +50,6 @@ def fingerprints_of(frame: pl.LazyFrame) -> list[str]:
     if any(map(is_url, paths)):
         return []
     keys = frame.collect_schema().names() if node.hive_parts is not None else []
-    return [fingerprint_of(Path(path), keys) for path in paths]
+    with readable():
+        sizes = [(path, path.stat().st_size) for path in map(Path, paths)]
+    return [fingerprint_of(path, size, FILES, keys) for path, size in sizes]

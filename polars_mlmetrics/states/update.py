@@ -9,19 +9,22 @@ from typing import Any, Literal, Unpack
 
 import polars as pl
 
-from polars_mlmetrics.data.files import Source
-from polars_mlmetrics.data.fingerprints import digest_in, name_in
 from polars_mlmetrics.data.frames import Names
 from polars_mlmetrics.data.roles import Roles, checked_roles
-from polars_mlmetrics.data.stores import Place, Provider, Store
+from polars_mlmetrics.engine.buckets import BUCKETS
 from polars_mlmetrics.engine.contents import Contents, check_once
 from polars_mlmetrics.engine.progress import tracked
 from polars_mlmetrics.errors import ColumnError, FileError, MetricError, ParameterError, StateError, at_callers_line
 from polars_mlmetrics.formula.parameters import check_parameter
+from polars_mlmetrics.places.credentials import Provider
+from polars_mlmetrics.places.finding import Source
+from polars_mlmetrics.places.fingerprints import digest_in, name_in
+from polars_mlmetrics.places.place import Place
+from polars_mlmetrics.places.stores import Store
 from polars_mlmetrics.query.query import Keys
 from polars_mlmetrics.query.results import ResultColumns
 from polars_mlmetrics.states.alike import check_alike
-from polars_mlmetrics.states.places import Folder, Log, Prepare, check_current, folder_of, is_gone, logs_of
+from polars_mlmetrics.states.folders import Folder, Log, Prepare, is_gone, logs_of
 from polars_mlmetrics.states.state import StateOf
 from polars_mlmetrics.states.state_files import StateFile, bytes_of_state
 
@@ -39,7 +42,7 @@ def update_states(
     folder: str | os.PathLike[str],
     *metrics: pl.Expr | Sequence[pl.Expr],
     by: Keys | None = None,
-    buckets: int = 64,
+    buckets: int = BUCKETS,
     cluster: Names = None,
     between: str | None = None,
     prepare: Prepare | None = None,
@@ -100,7 +103,7 @@ def update_states(
     _check_options(prepare, gone)
     cloud = Store.read(storage_options, credential_provider)
     cloud.check_used(source, folder)
-    place = folder_of(folder, cloud)
+    place = Folder.of(folder, cloud)
     logs = logs_of(source, cloud, prepare)
     options: dict[str, Any] = {"by": by, "buckets": buckets, "cluster": cluster, "between": between, "roles": roles}
     with place.alone(logs):
@@ -164,7 +167,7 @@ class _Part:
             data = bytes_of_state(self.state_of(metrics, options), log.source)
         except (pl.exceptions.PolarsError, OSError) as error:
             raise FileError(f"{log.path} cannot be folded: {log.words_for(error)}") from None
-        check_current(log)
+        log.check_current()
         return data
 
 

@@ -146,9 +146,14 @@ def cuts(length: int, parts: int) -> list[int]:
     return [length * part // parts for part in range(1, parts)]
 
 
-def discount(place: pl.Expr) -> pl.Expr:
+def inverse_log2(place: pl.Expr) -> pl.Expr:
     """`1 / log2(place + 1)`, of places from 1."""
     return math.log(2) / (place + 1).log()
+
+
+def inverse(place: pl.Expr) -> pl.Expr:
+    """`1 / place`, of places from 1."""
+    return 1.0 / place
 
 
 def first_that_holds(cases: Sequence[tuple[pl.Expr, pl.Expr]], otherwise: pl.Expr) -> pl.Expr:

@@ -49,12 +49,25 @@ def mean_at_first(value: Callable[[int], pl.Expr], tied: pl.Expr, marked: pl.Exp
     return mean
 
 
+def all_marked_at_first(tied: pl.Expr, marked: pl.Expr, *, places: int) -> pl.Expr:
+    """The chance that all of so many first rows of a tie are marked: `C(marked, places) / C(tied, places)`."""
+    chance = pl.lit(1.0)
+    for place in range(places):
+        chance *= quotient((marked - place).clip(0), tied - place)
+    return chance
+
+
 def any_marked(tied: pl.Expr, marked: pl.Expr, first: pl.Expr) -> pl.Expr:
     """The chance that one of the first rows of a tie is marked: `1 - C(tied - marked, first) / C(tied, first)`."""
     # 1 - e^log, right for small logarithms too.
     half = 0.5 * _log_of_none(tied, marked, first).clip(lower_bound=-700.0)
     simple = (marked == 1) | (first == 0)  # and then it is exact
     return pl.when(simple).then(quotient(first, tied)).otherwise(-2.0 * half.sinh() * half.exp())
+
+
+def none_marked(tied: pl.Expr, marked: pl.Expr, first: pl.Expr) -> pl.Expr:
+    """The chance that none of the first rows of a tie is marked: `C(tied - marked, first) / C(tied, first)`."""
+    return _log_of_none(tied, marked, first).exp()
 
 
 def first_marked_at(place: pl.Expr, tied: pl.Expr, marked: pl.Expr) -> pl.Expr:

@@ -18,20 +18,24 @@ from polars_mlmetrics.formula.shared import Decision, Threshold
 
 @dataclass(frozen=True)
 class Above:
-    """The bound below which a number may not fall, or which it must exceed; and the one it may not pass."""
+    """The bound below which a number may not fall, or which it must exceed; and one that it may not pass, or reach."""
 
     bound: float
     strictly: bool = False
     at_most: float = math.inf
+    below: float | None = None
 
     def admits(self, value: float) -> bool:
         """Whether a value keeps to the bounds."""
-        return (value > self.bound if self.strictly else value >= self.bound) and value <= self.at_most
+        is_low = value <= self.at_most if self.below is None else value < self.below
+        return (value > self.bound if self.strictly else value >= self.bound) and is_low
 
     def __str__(self) -> str:
         if math.isinf(self.bound):
             return f"of at most {self.at_most}"
         lowest = f"{'greater than' if self.strictly else 'of at least'} {self.bound}"
+        if self.below is not None:
+            return f"{lowest} and below {self.below}"
         return lowest if math.isinf(self.at_most) else f"{lowest} and at most {self.at_most}"
 
 
@@ -41,6 +45,7 @@ MoreThanOne = Annotated[float, Above(1, strictly=True)]
 AtLeastOne = Annotated[float, Above(1)]
 AtMostZero = Annotated[float, Above(-math.inf, at_most=0)]
 Share = Annotated[float, Above(0, at_most=1)]
+Persistence = Annotated[float, Above(0, strictly=True, below=1)]
 PositiveShare = Annotated[float, Above(0, strictly=True, at_most=1)]
 
 

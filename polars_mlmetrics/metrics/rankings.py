@@ -4,11 +4,11 @@ from typing import Literal, Unpack
 
 import polars as pl
 
-from polars_mlmetrics.formula.arithmetic import discount, ratio, share
+from polars_mlmetrics.formula.arithmetic import inverse, inverse_log2, quotient, ratio, share
 from polars_mlmetrics.formula.averages import LabelAverage
 from polars_mlmetrics.formula.chances import FEW, any_marked, first_marked_at, mean_at_first, sum_of_inverses
 from polars_mlmetrics.formula.declare import metric
-from polars_mlmetrics.formula.parameters import Averaged, Count, Options
+from polars_mlmetrics.formula.parameters import Averaged, Count, Options, Persistence
 from polars_mlmetrics.formula.unit import Unit
 
 INFINITY = float("inf")
@@ -36,6 +36,21 @@ def coverage_error(u: Unit, *, base: Literal[0, 1] = 1, **options: Unpack[Option
     Ties: the whole tie group of the last true label is read.
     """
     return u.max("last_true_rank", pl.when(u.truth).then(u.rank)) - (1 - base)
+
+
+@metric(grain="sample", range=(1, INFINITY), best="min", undefined_when="no positives")
+def mean_rank(u: Unit, *, of: Literal["all", "first"] = "all", **options: Unpack[Options]) -> pl.Expr:
+    """The mean place of the true labels of a sample, best label first; `of="first"` is the place of the best of them.
+
+    A few labels far down decide it: if the first places matter, use `reciprocal_rank`. It is not `coverage_error`, the
+    place of the last true label. It is the MR of link prediction (Bordes et al. 2013), and the filtered MR if the other
+    true labels of a sample are not in the table. Ties: the expected value over all orders of the tied labels. That is
+    the middle of the tie; of the first of c true among m tied ones it is (m + 1) / (c + 1) places below those above.
+    """
+    if of == "all":
+        return ratio(u.sum("twice_middle", pl.when(u.truth).then(u.above + u.rank + 1)), 2 * u.positives())
+    expected = u.above + quotient(u.rank - u.above + 1, u.true_rank - u.true_above + 1)
+    return u.min("first_place", pl.when(u.truth).then(expected))
 
 
 @metric(grain="sample", range=(0, 1), best="min", undefined_when="no positives or no negatives")
@@ -239,58 +254,119 @@ def _expected_precision(u: Unit, k: int | None) -> pl.Expr:
     return pl.when(tied == 1).then(alone).otherwise(share(of_tie, tied))
 
 
+@metric(grain="sample", range=(0, 1), best="max", needs_negatives=False)
+def rbp(u: Unit, *, p: Persistence = 0.8, **options: Unpack[Options]) -> pl.Expr:
+    """Rank-biased precision: (1 - p)·Σ p^(place - 1) over the true labels. No positives: 0.
+
+    A reader goes on to the next place with the persistence p, so that he looks at 1 / (1 - p) of them (Moffat and Zobel
+    2008). Ties: the expected value over all orders of the tied labels. It does not know how many labels are true: of a
+    sample with few of them even the best order is far below 1. If that should be 1, use `ndcg`. For a list of n labels
+    the value could be higher by up to p^n, had it been longer.
+    """
+    tied = u.rank - u.above
+    # A place is worth (1 - p)·p^(place - 1), the places of a tie p^above - p^rank together.
+    worth = pl.when(tied == 1).then(1 - p).otherwise(quotient(1 - pl.lit(p).pow(tied), tied)) * pl.lit(p).pow(u.above)
+    return u.sum(f"rbp@{p}", pl.when(u.truth).then(_if_returned(u, worth)))
+
+
+@metric(grain="sample", range=(0, 1), best="max", undefined_when="no positives")
+def bpref(u: Unit, **options: Unpack[Options]) -> pl.Expr:
+    """How seldom labels judged false stand above true ones: Σ over the true ones of 1 - min(n, D) / D, divided by P.
+
+    n is the number of false labels above the true one, and D the lesser of P and N (Buckley and Voorhees 2004, with the
+    D of trec_eval). Without a false label each true one that was returned counts 1. A label that nobody judged has a
+    truth of null: it takes no place, unlike in `average_precision_at`, where it had to be false. Ties: the expected
+    value over all orders of the tied labels. If all labels are judged, use `average_precision_at`, or `ranking_loss`,
+    which counts all false labels above and not the first P alone.
+    """
+    positives = u.within("positives", u.truth.cast(pl.Int64), "sum")
+    negatives = u.within("negatives", (~u.truth).cast(pl.Int64), "sum")
+    most = pl.min_horizontal(positives, negatives)
+    false_tied = (u.rank - u.above) - (u.true_rank - u.true_above)
+    # How many more false labels may stand above; of the tied ones 0, 1, … or all do, each as likely as another.
+    left = (most - (u.above - u.true_above)).clip(0)
+    counted = pl.min_horizontal(left, false_tied)
+    kept = quotient((counted + 1) * (left - 0.5 * counted), (false_tied + 1) * most)
+    in_order = pl.when(most > 0).then(kept).otherwise(1.0)
+    return ratio(u.sum("bpref", pl.when(u.truth).then(_if_returned(u, in_order))), u.positives())
+
+
 Gain = Literal["linear", "exponential"]
+Discount = Literal["log2", "linear"]
 GainTies = Literal["average", "ignore"]
+
+DISCOUNTS = {"log2": inverse_log2, "linear": inverse}
+"""What a gain is worth at a place, by the words for it."""
 
 
 @metric(grain="sample", range=(0, INFINITY), best="max", needs_negatives=False)
 def dcg(
-    u: Unit, *, k: Count | None = None, gain: Gain = "linear", ties: GainTies = "average", **options: Unpack[Options]
+    u: Unit,
+    *,
+    k: Count | None = None,
+    gain: Gain = "linear",
+    ties: GainTies = "average",
+    discount: Discount = "log2",
+    **options: Unpack[Options],
 ) -> pl.Expr:
     """Discounted cumulative gain: Σ gain / log2(place + 1) over the k best. The truth is a grade of 0 or more.
 
-    `gain="exponential"` is 2^grade - 1 instead of the grade. Ties: a tie group shares the mean of its gains over the
-    discounts of its places, also across the border of k. `ties="ignore"`: tied labels are in the order of the label
-    column. As an expression it is slow: for many rows use `evaluate`.
+    `gain="exponential"` is 2^grade - 1 instead of the grade, `discount="linear"` 1 / place instead of the logarithm.
+    Ties: a tie group shares the mean of its gains over the discounts of its places, also across the border of k.
+    `ties="ignore"`: tied labels are in the order of the label column. As an expression it is slow: for many rows use
+    `evaluate`.
     """
-    return _dcg(u, k, gain, ties)
+    return _dcg(u, k, gain, ties, discount)
 
 
 @metric(grain="sample", range=(0, 1), best="max", undefined_when="no label with a gain", needs_negatives=False)
 def ndcg(
-    u: Unit, *, k: Count | None = None, gain: Gain = "linear", ties: GainTies = "average", **options: Unpack[Options]
+    u: Unit,
+    *,
+    k: Count | None = None,
+    gain: Gain = "linear",
+    ties: GainTies = "average",
+    discount: Discount = "log2",
+    **options: Unpack[Options],
 ) -> pl.Expr:
     """Discounted cumulative gain, as a share of that of the ideal order: `dcg` / dcg of the labels by grade.
 
-    `k`, `gain` and `ties` are those of `dcg`. It is NaN where the gains of a sample are too large for a float: with
-    `gain="exponential"` above a grade of about 1,000. As an expression it is slow: for many rows use `evaluate`.
+    `k`, `gain`, `ties` and `discount` are those of `dcg`. It is NaN where the gains of a sample are too large for a
+    float: with `gain="exponential"` above a grade of about 1,000. As an expression it is slow: for many rows use
+    `evaluate`.
     """
-    gained = _gain(u, gain) * _discount(u.ideal_place, k)
-    ideal = u.sum(f"ideal@{gain},{k}", pl.when(u.has_gain).then(gained))
+    gained = _gain(u, gain) * _discount(u.ideal_place, k, discount)
+    ideal = u.sum(f"ideal@{gain},{_named(k, discount)}", pl.when(u.has_gain).then(gained))
     # As a share of what no float holds, any sum of gains would be 0.
-    share = ratio(_dcg(u, k, gain, ties), pl.when(ideal.is_finite()).then(ideal).otherwise(float("nan")))
+    share = ratio(_dcg(u, k, gain, ties, discount), pl.when(ideal.is_finite()).then(ideal).otherwise(float("nan")))
     # Of ties, gains and discounts are summed in another order than of the ideal: by rounding it might pass 1.
     return share.clip(upper_bound=1.0)
 
 
-def _dcg(u: Unit, k: int | None, gain: Gain, ties: GainTies) -> pl.Expr:
+def _dcg(u: Unit, k: int | None, gain: Gain, ties: GainTies, discount: Discount) -> pl.Expr:
     gains = pl.when(_returned(u)).then(_gain(u, gain)).otherwise(0.0)
     if ties == "ignore":
         u.reads_label()
         # Highest score first, then lowest label.
         order = pl.struct((-u.score).alias("score"), pl.col(u.door.table.label).alias("label"), (-u.gain).alias("gain"))
-        discounts = _discount(u.place("place_by_label", order), k)
+        discounts = _discount(u.place("place_by_label", order), k, discount)
     else:
-        discounts = u.mean_of_tie(f"discount@{k}", discount, k=k)
-    return u.sum(f"dcg@{gain},{k},{ties}", pl.when(u.has_gain).then(gains * discounts))
+        discounts = u.mean_of_tie(f"discount@{_named(k, discount)}", DISCOUNTS[discount], k=k)
+    return u.sum(f"dcg@{gain},{_named(k, discount)},{ties}", pl.when(u.has_gain).then(gains * discounts))
 
 
 def _gain(u: Unit, gain: Gain) -> pl.Expr:
     return u.gain if gain == "linear" else pl.lit(2.0).pow(u.gain) - 1
 
 
-def _discount(place: pl.Expr, k: int | None) -> pl.Expr:
-    return discount(place) if k is None else pl.when(place <= k).then(discount(place)).otherwise(0.0)
+def _discount(place: pl.Expr, k: int | None, discount: Discount) -> pl.Expr:
+    worth = DISCOUNTS[discount](place)
+    return worth if k is None else pl.when(place <= k).then(worth).otherwise(0.0)
+
+
+def _named(k: int | None, discount: Discount) -> str:
+    """The places that count and their discount, in the name of a sum; the logarithm needs no word."""
+    return str(k) if discount == "log2" else f"{k},{discount}"
 
 
 @metric(grain="sample", range=(0, 1), best="max", undefined_when="no positives", needs_negatives=False)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from functools import cache
 from itertools import pairwise, permutations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -18,29 +18,60 @@ from tests.laws.references.rows import Row
 INF = math.inf
 ENGINES: Any = ("in-memory", "streaming")
 
-# What a metric is of one order, in which nothing ties: the truths of what was returned, best first, and how many true
-# rows there are in all.
-InOrder = Callable[[Sequence[int], int, int | None], Fraction | float]
+
+class Judged(NamedTuple):
+    """How many true rows and how many others there are in all, returned or not."""
+
+    true: int
+    false: int
 
 
-def hit(truths: Sequence[int], positives: int, k: int | None) -> int:
+# What a metric is of one order, in which nothing ties: of the truths of what was returned, best first.
+InOrder = Callable[[Sequence[int], Judged, int | None], Fraction | float]
+
+
+def hit(truths: Sequence[int], judged: Judged, k: int | None) -> int:
     return int(any(truths[:k]))
 
 
-def inverse_of_first(truths: Sequence[int], positives: int, k: int | None) -> Fraction | float:
+def inverse_of_first(truths: Sequence[int], judged: Judged, k: int | None) -> Fraction | float:
     return next((Fraction(1, place) for place, truth in enumerate(truths[:k], 1) if truth), 0)
 
 
-def precisions(truths: Sequence[int], positives: int, k: int | None) -> Fraction | float:
+def precisions(truths: Sequence[int], judged: Judged, k: int | None) -> Fraction | float:
     return sum((Fraction(sum(truths[:place]), place) for place, truth in enumerate(truths[:k], 1) if truth), Fraction())
 
 
-def over_possible(truths: Sequence[int], positives: int, k: int | None) -> Fraction | float:
-    return precisions(truths, positives, k) / min(positives, k or positives)
+def over_possible(truths: Sequence[int], judged: Judged, k: int | None) -> Fraction | float:
+    return precisions(truths, judged, k) / min(judged.true, k or judged.true)
 
 
-def over_positives(truths: Sequence[int], positives: int, k: int | None) -> Fraction | float:
-    return precisions(truths, positives, k) / positives
+def over_positives(truths: Sequence[int], judged: Judged, k: int | None) -> Fraction | float:
+    return precisions(truths, judged, k) / judged.true
+
+
+def mean_place(truths: Sequence[int], judged: Judged, k: int | None) -> Fraction:
+    return Fraction(sum(place for place, truth in enumerate(truths, 1) if truth), judged.true)
+
+
+def first_place(truths: Sequence[int], judged: Judged, k: int | None) -> int:
+    return list(truths).index(1) + 1
+
+
+def biased_precision(truths: Sequence[int], judged: Judged, k: int | None) -> Fraction:
+    """Of persistence 3/4."""
+    return sum((Fraction(3, 4) ** place / 4 for place, truth in enumerate(truths) if truth), Fraction())
+
+
+def preference(truths: Sequence[int], judged: Judged, k: int | None) -> Fraction:
+    """As trec_eval adds it up: a true row with nothing false above it counts 1."""
+    false, found = 0, Fraction()
+    for truth in truths:
+        if truth:
+            found += 1 - Fraction(min(false, judged.true), min(judged)) if false else 1
+        else:
+            false += 1
+    return found / judged.true
 
 
 METRICS: dict[str, tuple[InOrder, dict[str, Any]]] = {
@@ -48,7 +79,15 @@ METRICS: dict[str, tuple[InOrder, dict[str, Any]]] = {
     **{f"reciprocal_rank {k}": (inverse_of_first, {"k": k}) for k in (None, 1, 3, 20)},
     **{f"average_precision_at {k}": (over_possible, {"k": k}) for k in (None, 1, 3, 20)},
     "average_precision_at of all": (over_positives, {"k": 3, "denominator": "positives"}),
+    "mean_rank": (mean_place, {}),
+    "mean_rank of first": (first_place, {"of": "first"}),
+    "rbp": (biased_precision, {"p": 0.75}),
+    "bpref": (preference, {}),
 }
+OF_NO_POSITIVES = {"hit_at", "rbp"}
+"""The metrics that are 0 where no row is true, and not null."""
+OF_ALL_LABELS = {"mean_rank"}
+"""The metrics to which -inf is a score like another."""
 
 
 def metric_of(name: str) -> mlm.Metric:
@@ -65,11 +104,14 @@ def orders(scores: Sequence[float], truths: Sequence[int]) -> Iterable[list[int]
 
 
 def mean_of_orders(name: str, scores: Sequence[float], truths: Sequence[int]) -> float | None:
-    """The exact mean over all orders; null where no row is true, but for a hit."""
-    in_order, params = METRICS[name]
+    """The exact mean over all orders; null where no row is true, but for a hit and its like."""
+    metric, (in_order, params) = name.split()[0], METRICS[name]
     if not any(truths):
-        return 0.0 if in_order is hit else None
-    values = [Fraction(in_order(order, sum(truths), params["k"])) for order in orders(scores, truths)]
+        return 0.0 if metric in OF_NO_POSITIVES else None
+    if metric in OF_ALL_LABELS:
+        scores = [max(score, -1.0) for score in scores]
+    judged = Judged(sum(truths), len(truths) - sum(truths))
+    values = [Fraction(in_order(order, judged, params.get("k"))) for order in orders(scores, truths)]
     return float(sum(values) / len(values))
 
 
@@ -178,6 +220,9 @@ LONG: list[tuple[str, dict[str, Any]]] = [
     *(("hit_at", {"k": k}) for k in (1, 10, 16, 17, 100, 700)),
     *(("reciprocal_rank", {"k": k}) for k in (None, 1, 10, 17, 500)),
     *(("average_precision_at", {"k": k}) for k in (None, 1, 10, 64, 65, 500)),
+    *(("mean_rank", {"of": of}) for of in ("all", "first")),
+    *(("rbp", {"p": p}) for p in (0.5, 0.95, 0.9999)),
+    ("bpref", {}),
 ]
 
 

@@ -163,6 +163,16 @@ def test_ranx() -> None:
     assert mlm.evaluate(query, mlm.reciprocal_rank()).item() == 1
 
 
+def test_trec_eval() -> None:
+    """Two queries: a judged document was not returned, and of the second more were relevant than not."""
+    pool = long(
+        [[1, 0, 0, 1, 0, 1, 0], [0, 1, 1, 1, 0, 1, 1]],
+        [[0.9, 0.8, 0.7, 0.6, 0.5, 0.4, -math.inf], [0.9, 0.8, 0.7, 0.6, 0.5, 0.4, -math.inf]],
+    )
+    assert mlm.evaluate(pool, mlm.bpref(), per="sample").sort("sample")["bpref"].to_list() == [4 / 9, 0.3]
+    assert each(pool, [mlm.bpref(), mlm.rbp(p=0.5)]) == exact([(4 / 9 + 0.3) / 2, (0.578125 + 0.453125) / 2])
+
+
 def test_ranx_graded() -> None:
     def discounted(gains: list[float]) -> float:
         return sum(gain / math.log2(place + 2) for place, gain in enumerate(gains))

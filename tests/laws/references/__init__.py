@@ -11,3 +11,4 @@ from tests.laws.references.rankings import *
 from tests.laws.references.regression import *
 from tests.laws.references.rows import *
 from tests.laws.references.separation import *
+from tests.laws.references.trials import *

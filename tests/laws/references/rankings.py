@@ -1,6 +1,7 @@
 """The references of rankings: the rows of one sample, whole or returned as a list."""
 
 import math
+import sys
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import NamedTuple
@@ -63,6 +64,22 @@ def labelwise_precision(rows: Sequence[Row]) -> float | None:
     """The rows of one label, each with the highest negative of its sample."""
     true = [row for row in rows if row.truth == 1]
     return mean(true, [float(row.highest_negative is None or row.score > row.highest_negative) for row in true])
+
+
+def places_of(row: Row, rows: Sequence[Row]) -> list[int]:
+    """The places that a row may have: those of its tie, each as likely as another."""
+    return [above(row, rows) + place for place in range(1, rank(row, rows) - above(row, rows) + 1)]
+
+
+@reference(units="sample")
+def mean_rank(rows: Sequence[Row], *, of: str = "all") -> float | None:
+    """The places of true rows; of the first one, by the chance of each place, -inf being a score like another."""
+    true = positives_of(rows)
+    if of == "all":
+        means = [Fraction(sum(places), len(places)) for places in (places_of(row, rows) for row in true)]
+        return over(float(sum(means)), len(true))
+    finite = [row._replace(score=-sys.float_info.max if row.score == -math.inf else row.score) for row in rows]
+    return float(sum(chance * place for place, chance in of_first(finite, None))) if true else None
 
 
 # --- returned lists: a row with a score of -inf was not returned ----------------------------------------------------
@@ -178,9 +195,36 @@ def average_precision_at(rows: Sequence[Row], *, k: int | None = None, denominat
     return over(float(precisions), possible)
 
 
-def discounted(gains: Iterable[float], k: int | None) -> float:
+@reference(units="sample")
+def rbp(rows: Sequence[Row], *, p: float = 0.8) -> float | None:
+    if not rows:
+        return None
+    returned = [row for row in positives_of(rows) if row.score > -math.inf]
+    worths = [
+        total(p ** (place - 1) for place in places) / len(places) for places in (places_of(r, rows) for r in returned)
+    ]
+    return (1 - p) * total(worths)
+
+
+@reference(units="sample")
+def bpref(rows: Sequence[Row]) -> float | None:
+    """Of a tie, so many of its false rows may stand before a true one: none, one, …, all, each as likely as another."""
+    positives, values = len(positives_of(rows)), Fraction(0)
+    most = min(positives, len(rows) - positives)
+    for tie in ties_of(rows):
+        false_above, false_tied = tie.above - tie.true_above, tie.size - tie.true
+        for before in range(false_tied + 1):
+            lost = Fraction(min(false_above + before, most), most) if most else 0
+            values += tie.true * (1 - lost) / (false_tied + 1)
+    return over(float(values), positives)
+
+
+def discounted(gains: Iterable[float], k: int | None, discount: str) -> float:
     """The gains of the places from the first, each by its discount, those beyond k left out."""
-    return total(gain / math.log2(place + 2) for place, gain in enumerate(gains) if k is None or place < k)
+    of_first = [gain for place, gain in enumerate(gains) if k is None or place < k]
+    if discount == "linear":
+        return total(gain / place for place, gain in enumerate(of_first, 1))
+    return total(gain / math.log2(place + 1) for place, gain in enumerate(of_first, 1))
 
 
 def gain_of(row: Row, gain: str) -> float:
@@ -188,24 +232,29 @@ def gain_of(row: Row, gain: str) -> float:
 
 
 @reference(units="sample", truth="gain")
-def dcg(rows: Sequence[Row], *, k: int | None = None, gain: str = "linear", ties: str = "average") -> float | None:
+def dcg(
+    rows: Sequence[Row], *, k: int | None = None, gain: str = "linear", ties: str = "average", discount: str = "log2"
+) -> float | None:
     if not rows:
         return None
     returned = [row for row in rows if row.score > -math.inf]
     if ties == "ignore":  # in the order of the labels, and of one label the higher gain first
         returned.sort(key=lambda row: (-row.score, row.label, -row.truth))
-        return discounted([gain_of(row, gain) for row in returned], k)
+        return discounted([gain_of(row, gain) for row in returned], k, discount)
     gains = []
     for score in sorted({row.score for row in returned}, reverse=True):
         tied = [gain_of(row, gain) for row in returned if row.score == score]
         gains += [total(tied) / len(tied)] * len(tied)
-    return discounted(gains, k)
+    return discounted(gains, k, discount)
 
 
 @reference(units="sample", truth="gain")
-def ndcg(rows: Sequence[Row], *, k: int | None = None, gain: str = "linear", ties: str = "average") -> float | None:
-    found = dcg(rows, k=k, gain=gain, ties=ties)
-    return None if found is None else over(found, discounted(sorted((gain_of(r, gain) for r in rows), reverse=True), k))
+def ndcg(
+    rows: Sequence[Row], *, k: int | None = None, gain: str = "linear", ties: str = "average", discount: str = "log2"
+) -> float | None:
+    found = dcg(rows, k=k, gain=gain, ties=ties, discount=discount)
+    ideal = discounted(sorted((gain_of(row, gain) for row in rows), reverse=True), k, discount)
+    return None if found is None else over(found, ideal)
 
 
 @reference(units="sample")

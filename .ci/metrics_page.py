@@ -39,8 +39,15 @@ photos = pl.DataFrame(
         "truth": [1, 0, 0, 1, 0, 0, 0, 1, 0],
     }
 )
-# Five prices: predicted and true.
-prices = pl.DataFrame({"score": [3.0, 5.0, 2.5, 7.0, 4.0], "truth": [2.5, 5.0, 4.0, 8.0, 4.5]})
+# Five prices: predicted, true, and between which two the true one was said to lie.
+prices = pl.DataFrame(
+    {
+        "score": [3.0, 5.0, 2.5, 7.0, 4.0],
+        "truth": [2.5, 5.0, 4.0, 8.0, 4.5],
+        "low": [2.0, 4.0, 1.5, 6.0, 3.0],
+        "high": [4.0, 6.0, 3.5, 8.0, 5.0],
+    }
+)
 # Class names: predicted and true.
 names = pl.DataFrame({"sample": [1, 1, 2, 2], "score": ["x", "y", "x", "z"], "truth": ["x", "z", "x", "z"]})
 """
@@ -132,7 +139,7 @@ def call(name: str) -> str:
 def examples(declaration: Declaration) -> Iterator[str]:
     log, roles = log_of(declaration)
     parameters = inspect.signature(getattr(mlm, declaration.name)).parameters
-    given = list(map(repr, required(declaration).values()))
+    given = [f'"{value}"' if isinstance(value, str) else repr(value) for value in required(declaration).values()]
     yield example(declaration.name, log, given, roles)
     if "average" in parameters and declaration.grain is None and log == "films":
         yield example(declaration.name, log, [*given, 'average="macro"'], roles)

@@ -10,7 +10,7 @@ import polars as pl
 from polars_mlmetrics.curves.elsewhere import value_elsewhere
 from polars_mlmetrics.curves.rank_curves import BROKEN, N_ROWS, points_of
 from polars_mlmetrics.curves.stored_bins import cells_of
-from polars_mlmetrics.curves.threshold_curves import MetricCurve, check_has_thresholds
+from polars_mlmetrics.curves.threshold_curves import MetricCurve, check_has_thresholds, decisions_of
 from polars_mlmetrics.data.door import check_columns
 from polars_mlmetrics.data.expressions import is_row_wise
 from polars_mlmetrics.data.frames import AnyFrame, as_given, schema_of
@@ -177,6 +177,7 @@ def _tried(question: Question, by: list[str], metric: Node) -> tuple[pl.LazyFram
     measure, every = without_name(metric), Thinning(ALL_POINTS)
     if not isinstance(measure, Measure) or measure.declaration not in [CATALOGUE[name] for name in OPERATING]:
         check_has_thresholds("best_threshold", metric, question.query)
+        _check_compares_thresholds(metric)
         curve = MetricCurve(question, by, metric, every)
         return curve.points, curve.values(metric)
     if measure.grain != "group":
@@ -188,6 +189,15 @@ def _tried(question: Question, by: list[str], metric: Node) -> tuple[pl.LazyFram
     cells = cells_of(question, measure, bins, grid, by_label=measure.table.label in by)
     points = points_of(question, by, measure, cells, every).cache()
     return points, points.select(*by, THRESHOLD, _worth(measure).alias("value"))
+
+
+def _check_compares_thresholds(metric: Node) -> None:
+    for each in decisions_of(metric):
+        if not each.declaration.compares_thresholds:
+            raise MetricError(
+                f"best_threshold: {each.output_name} means something else at each threshold, so none is the best. Its "
+                "values at all of them are curve(log, 'threshold', ...); cost(fp, fn) has a best one."
+            )
 
 
 def _worth(measure: Measure) -> pl.Expr:

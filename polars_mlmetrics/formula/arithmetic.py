@@ -76,6 +76,13 @@ def log1p_exp(value: pl.Expr) -> pl.Expr:
     return (-value.abs()).exp().log1p()
 
 
+def log_cosh_of(value: pl.Expr) -> pl.Expr:
+    """`ln cosh value`, right for small values too: their cosh is 1. It cannot overflow."""
+    size = value.abs()
+    far = size + log1p_exp(2 * size) - math.log(2)
+    return pl.when(size < 1).then(0.5 * (size.sinh() ** 2).log1p()).otherwise(far)
+
+
 def sigmoid(logit: pl.Expr) -> pl.Expr:
     """`1 / (1 + e^-logit)`; e^-logit may be infinite, and then this is 0."""
     return 1.0 / (1.0 + (-logit).exp())

@@ -14,7 +14,7 @@ import polars as pl
 
 from polars_mlmetrics.data.roles import Grain
 from polars_mlmetrics.formula.averages import Best
-from polars_mlmetrics.formula.parameters import TO_MERGE
+from polars_mlmetrics.formula.parameters import TO_MERGE, is_bounded
 from polars_mlmetrics.formula.shared import Decision
 
 
@@ -132,6 +132,11 @@ class Declaration:
     def merges_with(self) -> list[str]:
         """The parameters without which what parts of the rows tell of it cannot be put together."""
         return [name for name, annotation in self.annotations.items() if TO_MERGE in get_args(annotation)]
+
+    @cached_property
+    def compares_thresholds(self) -> bool:
+        """Whether its threshold only decides. Where it is bounded it means more: two values have two meanings then."""
+        return not is_bounded(self.annotations.get("threshold"))
 
     @cached_property
     def is_from_elsewhere(self) -> bool:

@@ -12,6 +12,8 @@ from polars_mlmetrics.formula.parameters import admitted, check_parameter
 WIDTH = 100
 PROPOSED = [2, 0.25, 1.5]
 """Values for required parameters in an example: the first one that the parameter admits."""
+PROPOSED_COLUMNS = ("low", "high")
+"""Parameters that are columns of their own names in an example."""
 
 BEST_SAYS = {"max": "higher is better", "min": "lower is better", None: "neither end is better"}
 GRAIN_SAYS = {
@@ -112,6 +114,8 @@ def _examples(declaration: Declaration) -> Iterator[str]:
 
 
 def _proposed(declaration: Declaration, name: str) -> Any:
+    if name in PROPOSED_COLUMNS:
+        return name
     annotation = declaration.annotations[name]
     for value in PROPOSED:
         with suppress(ParameterError):

@@ -18,35 +18,36 @@ from polars_mlmetrics.formula.shared import Decision, Threshold
 
 @dataclass(frozen=True)
 class Above:
-    """The bound below which a number may not fall, or which it must exceed; and one that it may not pass, or reach."""
+    """The bound below which a number may not fall, or which it must exceed; and the one it may not pass, or reach."""
 
     bound: float
     strictly: bool = False
     at_most: float = math.inf
-    below: float | None = None
+    below: float = math.inf
 
     def admits(self, value: float) -> bool:
         """Whether a value keeps to the bounds."""
-        is_low = value <= self.at_most if self.below is None else value < self.below
-        return (value > self.bound if self.strictly else value >= self.bound) and is_low
+        is_above = value > self.bound if self.strictly else value >= self.bound
+        return is_above and value <= self.at_most and (value < self.below or math.isinf(self.below))
 
     def __str__(self) -> str:
         if math.isinf(self.bound):
             return f"of at most {self.at_most}"
         lowest = f"{'greater than' if self.strictly else 'of at least'} {self.bound}"
-        if self.below is not None:
+        if math.isfinite(self.below):
             return f"{lowest} and below {self.below}"
         return lowest if math.isinf(self.at_most) else f"{lowest} and at most {self.at_most}"
 
 
 Count = Annotated[int, Above(1)]
 Positive = Annotated[float, Above(0, strictly=True)]
+NotNegative = Annotated[float, Above(0)]
 MoreThanOne = Annotated[float, Above(1, strictly=True)]
 AtLeastOne = Annotated[float, Above(1)]
 AtMostZero = Annotated[float, Above(-math.inf, at_most=0)]
 Share = Annotated[float, Above(0, at_most=1)]
-Persistence = Annotated[float, Above(0, strictly=True, below=1)]
 PositiveShare = Annotated[float, Above(0, strictly=True, at_most=1)]
+BetweenZeroAndOne = Annotated[float, Above(0, strictly=True, below=1)]
 
 
 TO_MERGE = "to merge"
@@ -95,12 +96,17 @@ def check_parameters(metric: str, given: Mapping[str, Any], annotations: Mapping
 
 def check_parameter(metric: str, name: str, value: Any, annotation: Any) -> None:
     """Refuse a value that its parameter's annotation does not admit."""
-    if name == "threshold":
+    if name == "threshold" and not is_bounded(annotation):
         _check_threshold(metric, value)
     elif name == "average" and isinstance(value, Mapping):
         _check_label_weights(metric, value)
     else:
         _check_annotated(metric, name, value, annotation)
+
+
+def is_bounded(annotation: Any) -> bool:
+    """Whether an annotation admits numbers within bounds alone."""
+    return any(isinstance(argument, Above) for argument in get_args(annotation))
 
 
 def _check_labels(metric: str, labels: Any) -> None:

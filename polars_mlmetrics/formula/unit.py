@@ -1,7 +1,7 @@
 """The unit of rows that a formula is written for. A unit knows nothing of averages, nor of how it is run."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import polars as pl
 
@@ -10,7 +10,7 @@ from polars_mlmetrics.data.expressions import any_of, check_no_pattern, several_
 from polars_mlmetrics.data.roles import Grain
 from polars_mlmetrics.formula.arithmetic import has_squares, quotient, ratio, share
 from polars_mlmetrics.formula.row import Row
-from polars_mlmetrics.formula.shared import OfRow, SharedStatistics
+from polars_mlmetrics.formula.shared import Decision, OfRow, SharedStatistics, Threshold
 from polars_mlmetrics.formula.standings import Standings
 from polars_mlmetrics.formula.statistic import Moment, Monoid, Reading, Statistic, folded, only_rows_of
 
@@ -258,6 +258,11 @@ class Unit(Row, Standings, SharedStatistics):
         """The label that a unit of grain label is."""
         return self._reading.key(self.door.table.label)
 
+    def bound(self, threshold: Threshold) -> float | pl.Expr:
+        """A threshold of the unit as a number: along a curve it is the column of it."""
+        bound = Decision.of(threshold).threshold
+        return self._reading.key(bound.meta.output_name()) if isinstance(bound, pl.Expr) else cast(float, bound)
+
     def support(self) -> pl.Expr:
         """Σw·t, the truth being 0 / 1 or a share of it; Σw where it was read as anything else."""
         read = self.door.guards.keys()
@@ -277,8 +282,10 @@ class Unit(Row, Standings, SharedStatistics):
         """Say that the value is broken where there is such a row."""
         self.door.guards[name] = rows
 
-    def of_row(self, parameter: str, given: OfRow) -> pl.Expr:
+    def of_row(self, parameter: str, given: OfRow | float) -> pl.Expr:
         """The number that a parameter has for each row: null where a mapping lacks the label."""
+        if isinstance(given, int | float):
+            return pl.lit(float(given))
         if not isinstance(given, Mapping):
             check_no_pattern([given] if isinstance(given, str) else [], what=f"{parameter} column")
             self.numbers_read[parameter] = pl.col(given) if isinstance(given, str) else given

@@ -1,19 +1,22 @@
 """Metrics of a decision: whether a score is over a threshold, and whether that is right."""
 
-from collections.abc import Sequence
-from typing import Annotated, Unpack
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Unpack
 
 import polars as pl
 
+from polars_mlmetrics.data.expressions import text_of
 from polars_mlmetrics.formula.arithmetic import as_parts_of, ratio
 from polars_mlmetrics.formula.averages import Average
 from polars_mlmetrics.formula.class_matrix import is_of_classes, matrix, right_and_all, unless_several
 from polars_mlmetrics.formula.declare import metric
-from polars_mlmetrics.formula.parameters import Above, Averaged, Decided, Options
+from polars_mlmetrics.formula.parameters import Above, Averaged, BetweenZeroAndOne, Decided, Options
 from polars_mlmetrics.formula.shared import Decision, Threshold
 from polars_mlmetrics.formula.unit import Unit
 
 INFINITY = float("inf")
+Price = Annotated[float, Above(-1e100, at_most=1e100)] | str | pl.Expr
+"""The cost of a decision: a number, or a column or a row-wise expression."""
 
 
 @metric(range=(0, INFINITY), best="max", needs_negatives=False, interval="total")
@@ -231,6 +234,93 @@ def _cells(u: Unit, threshold: Threshold) -> Sequence[pl.Expr]:
     cells = (u.true_positives, u.false_positives, u.false_negatives, u.true_negatives)
     values = [cell(threshold).cast(pl.Float64) for cell in cells]
     return as_parts_of(values, u.rows()) if u.is_weighted else values
+
+
+@metric(range=(-INFINITY, 1), best="max")
+def net_benefit(
+    u: Unit, threshold: BetweenZeroAndOne, *, average: Average = "micro", **options: Unpack[Decided]
+) -> pl.Expr:
+    """The true positives per row, less the false ones at the odds of the threshold: TP/n - FP/n · pt/(1-pt).
+
+    The threshold pt is the probability from which on it is worth to act: who acts from 0.1 on takes nine false alarms
+    for one hit (Vickers and Elkin 2006, decision curve analysis). To act on nobody is 0, and to act on everybody
+    `prevalence - (1 - prevalence)·pt/(1-pt)`: a model helps where it is above both.
+
+    It is no share of anything, and values at two thresholds are on two scales: compare models at one threshold.
+    `curve(log, "threshold", net_benefit(0.5))` is the decision curve. Where errors have a price, use `cost`.
+    """
+    _ = u.probability  # a score that is none has no odds
+    return u.per_row(u.true_positives(threshold) - u.false_positives(threshold) * _odds(u.bound(threshold)))
+
+
+def _odds(probability: float | pl.Expr) -> float | pl.Expr:
+    """The odds of a probability; null where it is an end, or none, as at the last point of a curve."""
+    if isinstance(probability, pl.Expr):
+        probability = pl.when(probability.is_between(0, 1, closed="none")).then(probability)
+    return probability * (1 - probability) ** -1
+
+
+@metric(range=(-INFINITY, INFINITY), best="min")
+def cost(
+    u: Unit,
+    fp: Price,
+    fn: Price,
+    *,
+    tp: Price = 0.0,
+    tn: Price = 0.0,
+    threshold: Threshold = 0.5,
+    average: Average = "micro",
+    **options: Unpack[Decided],
+) -> pl.Expr:
+    """The mean cost of a decision: (fp·FP + fn·FN + tp·TP + tn·TN) / Σw, with a cost for each cell (Elkan 2001).
+
+    `fp` is the cost of a false alarm, `fn` of a miss, `tp` and `tn` of what is right; a gain is a cost below 0. A cost
+    is a number, or a column or an expression where each row has its own, such as the amount that is lost. A row in
+    which that is null is left out, whatever its cell, and so is one without a score.
+
+    It is a mean of rows, no sum of money: times their weight it is one. `cost(1, 1)` is `hamming_loss`. Of calibrated
+    probabilities the cheapest threshold is (fp - tn) / (fp - tn + fn - tp); of the rows at hand `best_threshold` finds
+    it. Where nobody knows the costs, but from which probability on one acts, use `net_benefit`.
+    """
+    prices = {"tp": tp, "fp": fp, "fn": fn, "tn": tn}
+    if any(isinstance(price, str | pl.Expr) for price in prices.values()):
+        return u.per_row(_cost_of_rows(u, prices, threshold))
+    return u.per_row(_cost_of_cells(u, prices, threshold))
+
+
+def _cost_of_cells(u: Unit, prices: Mapping[str, Any], threshold: Threshold) -> pl.Expr:
+    """The total cost, of counts alone: of those cells that cost something, so that a state need not hold the others."""
+    cells = {"tp": u.true_positives, "fp": u.false_positives, "fn": u.false_negatives, "tn": u.true_negatives}
+    first, *others = [cell for cell in cells if prices[cell] != 0] or ["fp"]
+    total: pl.Expr = cells[first](threshold) * prices[first]
+    for cell in others:
+        total += cells[cell](threshold) * prices[cell]
+    return total
+
+
+def _cost_of_rows(u: Unit, prices: Mapping[str, Price], threshold: Threshold) -> pl.Expr:
+    """The total cost, where rows have costs of their own."""
+    of = {cell: u.of_row(cell, price) for cell, price in prices.items()}
+    rule, decision = Decision.of(threshold), u.decision(threshold)
+
+    def mean(predicted: pl.Expr, left: pl.Expr) -> pl.Expr:
+        if rule.is_argmax:
+            return decision * predicted + (1 - decision) * left
+        return pl.when(decision).then(predicted).otherwise(left)
+
+    row = pl.when(u.truth).then(mean(of["tp"], of["fn"])).otherwise(mean(of["fp"], of["tn"]))
+    return u.sum(f"cost@{rule}@{','.join(map(text_of, of.values()))}", row)
+
+
+@metric(range=(0, INFINITY), best="min")
+def hinge_loss(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
+    """The mean of max(0, 1 - m), where m is the score of a true row, and less the score of another.
+
+    The score is a margin: its sign decides, and from 1 on a right row costs nothing. One that is not finite is broken.
+    Of a probability use `log_loss`: it would cost something always, however right.
+    """
+    margin = (2 * u.truth_number - 1) * u.logit  # any finite number, as a logit is
+    return u.per_row(u.sum("hinge_loss", (1 - margin).clip(lower_bound=0)))
 
 
 @metric(range=(0, INFINITY), best=None, counts=True, needs_negatives=False)

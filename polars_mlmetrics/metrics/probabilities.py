@@ -18,7 +18,17 @@ from polars_mlmetrics.formula.arithmetic import (
 )
 from polars_mlmetrics.formula.averages import Average
 from polars_mlmetrics.formula.declare import metric
-from polars_mlmetrics.formula.parameters import TO_MERGE, Above, Averaged, Count, MoreThanOne, Options, Positive
+from polars_mlmetrics.formula.parameters import (
+    TO_MERGE,
+    Above,
+    Averaged,
+    BetweenZeroAndOne,
+    Count,
+    MoreThanOne,
+    NotNegative,
+    Options,
+    Positive,
+)
 from polars_mlmetrics.formula.shared import OfRow
 from polars_mlmetrics.formula.unit import Unit
 
@@ -73,6 +83,52 @@ def _clipped(u: Unit, eps: float | str) -> pl.Expr:
         half, single, double = (u.probability.clip(tiny, 1 - tiny) for tiny in (2.0**-10, 2.0**-23, 2.0**-52))
         return by_float_type(u.door.raw_score, half=half, single=single, double=double)
     return u.probability.clip(eps, 1 - eps)
+
+
+@metric(range=(0, INFINITY), best="min")
+def kl_divergence(
+    u: Unit, *, eps: Eps = 1e-15, logits: bool = False, average: Average = "micro", **options: Unpack[Averaged]
+) -> pl.Expr:
+    """The mean of t·ln(t/p) + (1-t)·ln((1-t)/(1-p)), of soft truths: 0 where p = t.
+
+    It is `log_loss` less the entropy of the truths, which no model can go below, and with truths of 0 and 1 alone it
+    is `log_loss`. The divergence of truths from scores, not the other way round (Kullback and Leibler 1951). `eps` and
+    `logits` as in `log_loss`.
+    """
+    cost = _cost_of_logit(u) if logits else _cost(u, _clipped(u, eps), is_clipped=_keeps_off_ends(eps))
+    entropy = times_log(u.soft_truth, u.soft_truth) + times_log_of_rest(1 - u.soft_truth, u.soft_truth)
+    divergence = (cost + entropy).clip(lower_bound=0)  # what is left of equals may be below 0 by rounding
+    return u.per_row(u.sum(f"kl_divergence@{'logits' if logits else eps}", divergence))
+
+
+@metric(range=(0, INFINITY), best="min")
+def focal_loss(
+    u: Unit,
+    *,
+    gamma: NotNegative = 2.0,
+    alpha: BetweenZeroAndOne | None = None,
+    eps: Eps = 1e-15,
+    logits: bool = False,
+    average: Average = "micro",
+    **options: Unpack[Averaged],
+) -> pl.Expr:
+    """The mean of -(1-q)^γ·ln q, of the probability q of what is true: p of a true row, 1-p of another.
+
+    A row that is surely right counts little (Lin et al. 2017); at γ = 0 it is `log_loss`. `alpha` is the weight of true
+    rows, and 1-alpha that of the others. In that paper the sum is divided by the number of objects; here it is a mean
+    of rows. It is a loss to train with: where it is lowest, p is not how often the truth is true. So compare
+    probabilities by `log_loss` or `brier_score`. `eps` and `logits` as in `log_loss`.
+    """
+    if logits:
+        toward_truth = (2 * u.truth_number - 1) * u.logit
+        missing, cost = sigmoid(-toward_truth), (-toward_truth).clip(lower_bound=0) + log1p_exp(toward_truth)
+    else:
+        p = _clipped(u, eps)
+        missing = pl.when(u.truth).then(1 - p).otherwise(p)
+        cost = -pl.when(u.truth).then(p.log()).otherwise(log_of_rest(p))
+    weight: float | pl.Expr = 1.0 if alpha is None else pl.when(u.truth).then(alpha).otherwise(1 - alpha)
+    name = f"focal_loss@{gamma},{alpha},{'logits' if logits else eps}"
+    return u.per_row(u.sum(name, missing**gamma * cost * weight))
 
 
 @metric(grain="sample", range=(0, INFINITY), best="min", undefined_when="no positives")

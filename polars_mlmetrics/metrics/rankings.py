@@ -8,7 +8,7 @@ from polars_mlmetrics.formula.arithmetic import inverse, inverse_log2, quotient,
 from polars_mlmetrics.formula.averages import LabelAverage
 from polars_mlmetrics.formula.chances import FEW, any_marked, first_marked_at, mean_at_first, sum_of_inverses
 from polars_mlmetrics.formula.declare import metric
-from polars_mlmetrics.formula.parameters import Averaged, Count, Options, Persistence
+from polars_mlmetrics.formula.parameters import Averaged, BetweenZeroAndOne, Count, Options
 from polars_mlmetrics.formula.unit import Unit
 
 INFINITY = float("inf")
@@ -255,7 +255,7 @@ def _expected_precision(u: Unit, k: int | None) -> pl.Expr:
 
 
 @metric(grain="sample", range=(0, 1), best="max", needs_negatives=False)
-def rbp(u: Unit, *, p: Persistence = 0.8, **options: Unpack[Options]) -> pl.Expr:
+def rbp(u: Unit, *, p: BetweenZeroAndOne = 0.8, **options: Unpack[Options]) -> pl.Expr:
     """Rank-biased precision: (1 - p)·Σ p^(place - 1) over the true labels. No positives: 0.
 
     A reader goes on to the next place with the persistence p, so that he looks at 1 / (1 - p) of them (Moffat and Zobel

@@ -1,16 +1,19 @@
 """Metrics of a score and a truth that are both real numbers."""
 
-from typing import Unpack
+from typing import NamedTuple, Unpack
 
 import polars as pl
 
-from polars_mlmetrics.formula.arithmetic import exceeds, ratio, reaches, share, times_log
+from polars_mlmetrics.data.expressions import text_of
+from polars_mlmetrics.formula.arithmetic import exceeds, log_cosh_of, ratio, reaches, share, times_log
 from polars_mlmetrics.formula.averages import Average
 from polars_mlmetrics.formula.declare import metric
-from polars_mlmetrics.formula.parameters import AtLeastOne, AtMostZero, Averaged, Positive, Share
+from polars_mlmetrics.formula.parameters import AtLeastOne, AtMostZero, Averaged, BetweenZeroAndOne, Positive, Share
 from polars_mlmetrics.formula.unit import Unit
 
 INFINITY = float("inf")
+End = float | str | pl.Expr
+"""An end of an interval: a column or a row-wise expression, or a number for all rows."""
 SMALLEST_TRUTH = 2.0**-52  # what scikit-learn divides by where a truth is 0
 
 
@@ -57,10 +60,25 @@ def msle(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) ->
 
 
 @metric(range=(0, INFINITY), best="min")
-def mape(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
-    """The mean absolute error as a share of the truth: Σw·|s-t|/|t| / Σw. A truth of 0 counts as 2^-52."""
-    error = ratio((u.score - u.real).abs(), u.real.abs().clip(lower_bound=SMALLEST_TRUTH))
-    return u.per_row(u.sum("relative_error", error))
+def mape(u: Unit, *, floor: Positive | None = None, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
+    """The mean absolute error as a share of the truth: Σw·|s-t|/|t| / Σw. A truth of 0 counts as 2^-52.
+
+    With `floor` a truth nearer to 0 counts as that: Σw·|s-t|/max(|t|, floor) / Σw. Of amounts a score that is too low
+    costs 1 at most, and one that is too high any number: so it favours low scores, and `wape` does not.
+    """
+    error = ratio((u.score - u.real).abs(), u.real.abs().clip(lower_bound=floor or SMALLEST_TRUTH))
+    return u.per_row(u.sum("relative_error" if floor is None else f"relative_error@{floor}", error))
+
+
+@metric(range=(0, INFINITY), best="min", undefined_when="every truth is 0")
+def wape(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
+    """The absolute error as a share of the size of the truth, each of them summed first: Σw·|s-t| / Σw·|t|.
+
+    It is not the mean of shares that `mape` is: a row counts by the size of its truth, and one of 0 does no harm
+    (Kolassa and Schütz 2007, as MAD/mean). Of one series it is `mae` in parts of the mean.
+    """
+    error = u.sum("absolute_error", (u.score - u.real).abs())
+    return ratio(error, u.sum("size_of_truth", u.real.abs()))
 
 
 @metric(range=(0, 2), best="min")
@@ -134,6 +152,19 @@ def pearson(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged])
     return ratio(together, spreads).clip(-1, 1)  # rounding may go beyond
 
 
+@metric(range=(-1, 1), best="max", undefined_when="score and truth are the same constant")
+def concordance(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
+    """Lin's concordance of score and truth: 2·covariance / (variance of s + variance of t + (mean s - mean t)²).
+
+    It is `pearson` less what the scores are too high, too low or too wide (Lin 1989): 1 only where s = t. It has
+    nothing to do with the concordance index of survival models, a share of pairs in order.
+    """
+    together = u.covariation("score_and_truth", ("score", u.score), ("truth", u.real))
+    spreads = u.variation("score", u.score) + u.variation("truth", u.real)
+    error = u.sum("error", u.score - u.real)
+    return ratio(2 * together, spreads + u.per_row(error) * error).clip(-1, 1)  # rounding may go beyond
+
+
 @metric(range=(-1, 1), best="max", undefined_when="constant truth or score")
 def spearman(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
     """Spearman's rank correlation: Pearson's, of the ranks of score and truth.
@@ -153,6 +184,91 @@ def pinball(u: Unit, alpha: Share, *, average: Average = "micro", **options: Unp
     error = u.real - u.score
     loss = pl.when(error >= 0).then(alpha * error).otherwise((alpha - 1) * error)
     return u.per_row(u.sum(f"pinball@{alpha}", loss))
+
+
+@metric(range=(0, INFINITY), best="min")
+def expectile(u: Unit, alpha: Share, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
+    """The loss of a forecast of the alpha expectile: the mean of α·(s-t)² where t >= s, of (1-α)·(s-t)² elsewhere.
+
+    An expectile is to the mean what a quantile is to the median (Newey and Powell 1987): at 0.5 the loss is half of
+    `mse`. Of a forecast of a quantile use `pinball`.
+    """
+    loss = pl.when(u.score > u.real).then(1 - alpha).otherwise(alpha) * (u.score - u.real) ** 2
+    return u.per_row(u.sum(f"expectile@{alpha}", loss))
+
+
+@metric(range=(0, INFINITY), best="min")
+def log_cosh(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
+    """The mean of ln cosh(s-t): about (s-t)²/2 for small errors, and |s-t| - ln 2 for large ones.
+
+    As `huber(1.0)`, but smooth, and its size depends on the unit of the numbers: errors far from 1 are either all
+    small or all large.
+    """
+    return u.per_row(u.sum("log_cosh", log_cosh_of(u.score - u.real)))
+
+
+@metric(range=(0, 1), best=None)
+def interval_coverage(
+    u: Unit, low: End, high: End, *, average: Average = "micro", **options: Unpack[Averaged]
+) -> pl.Expr:
+    """The share of truths that lie within their interval: Σw·[low <= t <= high] / Σw.
+
+    The ends are columns or expressions of each row (or numbers); a row whose ends are the wrong way round is broken.
+    The score does not matter, but the table must have one: `score="low"` will do. The share is to be near the level
+    that the intervals promise: above it they are too wide. Wide enough they cover all, so look at `interval_width`
+    beside it, or at `interval_score` for both.
+    """
+    interval = _interval_of(u, low, high)
+    covered = u.real.is_between(interval.low, interval.high)
+    return u.per_row(u.sum(f"covered@{interval.name}", covered))
+
+
+@metric(range=(0, INFINITY), best="min")
+def interval_width(u: Unit, low: End, high: End, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
+    """The mean width of the intervals of the rows whose truth is known: Σw·(high - low) / Σw.
+
+    Ends as in `interval_coverage`, without which a width says nothing: an interval of no width is the best.
+    """
+    _ = u.real
+    interval = _interval_of(u, low, high)
+    return u.per_row(u.sum(f"width@{interval.name}", interval.high - interval.low))
+
+
+@metric(range=(0, INFINITY), best="min")
+def interval_score(
+    u: Unit,
+    low: End,
+    high: End,
+    *,
+    level: BetweenZeroAndOne = 0.9,
+    average: Average = "micro",
+    **options: Unpack[Averaged],
+) -> pl.Expr:
+    """The mean width of intervals, and 2/(1-level) times how far a truth is outside of its own.
+
+    It is lowest for the quantiles (1-level)/2 and (1+level)/2 (Gneiting and Raftery 2007, also called the Winkler
+    score), and in the unit of the truth. It is 2/(1-level) times the `pinball` losses of the two ends together. Ends
+    as in `interval_coverage`.
+    """
+    interval, truth = _interval_of(u, low, high), u.real
+    outside = (interval.low - truth).clip(lower_bound=0) + (truth - interval.high).clip(lower_bound=0)
+    score = interval.high - interval.low + 2 * (1 - level) ** -1 * outside
+    return u.per_row(u.sum(f"interval_score@{level},{interval.name}", score))
+
+
+class Interval(NamedTuple):
+    """The ends of a row's interval, and a name that no other has."""
+
+    low: pl.Expr
+    high: pl.Expr
+    name: str
+
+
+def _interval_of(u: Unit, low: End, high: End) -> Interval:
+    ends = u.of_row("low", low), u.of_row("high", high)
+    name = ",".join(map(text_of, ends))
+    u.breaks_on(f"interval@{name}", ends[0] > ends[1])
+    return Interval(*ends, name)
 
 
 @metric(range=(0, INFINITY), best="min")

@@ -13,6 +13,7 @@ from polars_mlmetrics.analysis.evaluate import evaluate
 from polars_mlmetrics.analysis.finish import finish
 from polars_mlmetrics.errors import StateError
 from polars_mlmetrics.formula.arithmetic import ratio
+from polars_mlmetrics.formula.measure import Measure
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.shared import Decision
 from polars_mlmetrics.metrics.decisions import f1
@@ -105,8 +106,12 @@ def best_of(asked: ReportQuestion) -> pl.DataFrame | None:
 
 def of_threshold(asked: ReportQuestion) -> Metric:
     """The first metric with one number as its threshold, or else f1. One of samples has no curve along it."""
-    able = (metric for metric in asked.metrics if all(each.grain != "sample" for each in metric.tree.measures()))
+    able = (metric for metric in asked.metrics if all(map(_has_best_threshold, metric.tree.measures())))
     return next((metric for metric in able if threshold_of(metric) is not None), f1())
+
+
+def _has_best_threshold(measure: Measure) -> bool:
+    return measure.grain != "sample" and measure.declaration.compares_thresholds
 
 
 def threshold_of(metric: Metric) -> float | None:

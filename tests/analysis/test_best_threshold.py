@@ -117,6 +117,7 @@ TABLE = pl.DataFrame({"label": ["x", "y"], "threshold": [0.4, 0.5]})
     [
         (lambda log: mlm.best_threshold(log, mlm.prevalence()), "prevalence has no worst values"),
         (lambda log: mlm.best_threshold(log, mlm.log_loss()), "best_threshold: log_loss has no threshold="),
+        (lambda log: mlm.best_threshold(log, mlm.net_benefit(0.5)), "means something else at each threshold"),
         (lambda log: mlm.best_threshold(log, mlm.f1(), per="sample"), "per must be 'label' or None, not 'sample'"),
         (lambda log: mlm.best_threshold(log, mlm.f1(), where="w"), "where takes a condition"),
         (lambda log: mlm.best_threshold(log, mlm.f1(), where=pl.col("v") > 1), "column 'v' is not in the table"),

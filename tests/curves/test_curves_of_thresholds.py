@@ -1,5 +1,6 @@
 """Metrics along the threshold: at each that is returned, what `evaluate` gives with it, by literal thresholds."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -41,6 +42,26 @@ def test_thresholds_of_bins_are_exact_too() -> None:
     asked = [mlm.f1(threshold=threshold).alias(str(place)) for place, threshold in enumerate(found["threshold"])]
     assert found["value"].to_list() == pytest.approx(mlm.evaluate(log, asked).row(0))
     assert 10 < found.height <= 33
+
+
+@pytest.mark.parametrize("average", ["micro", "macro"])
+def test_a_decision_curve_has_the_odds_of_each_threshold(average: Any) -> None:
+    """Those of the end of a range are none."""
+    log = log_of().filter(pl.col("score") >= 0)
+    found = mlm.curve(log, "threshold", mlm.net_benefit(0.5, average=average), points=12)
+    inside = found.filter(pl.col("threshold").is_between(0, 1, closed="none"))
+    assert inside.height > 8
+    asked = [mlm.net_benefit(each, average=average).alias(str(each)) for each in inside["threshold"]]
+    assert inside["value"].to_list() == pytest.approx(mlm.evaluate(log, asked).row(0), rel=1e-12)
+    assert found.filter(threshold=-math.inf)["value"].to_list() == [None]
+
+
+def test_a_decision_curve_of_a_state() -> None:
+    log = log_of().filter(pl.col("score") >= 0)
+    found = mlm.curve(mlm.state(log, mlm.roc_auc(bins=64)), "threshold", mlm.net_benefit(0.5), points=12)
+    inside = found.filter(pl.col("threshold").is_between(0, 1, closed="none"))
+    asked = [mlm.net_benefit(each).alias(str(each)) for each in inside["threshold"]]
+    assert inside["value"].to_list() == pytest.approx(mlm.evaluate(log, asked).row(0), rel=1e-12)
 
 
 def test_several_metrics_stand_one_under_the_other_in_every_slice() -> None:

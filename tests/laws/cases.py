@@ -55,6 +55,15 @@ OF_NAME: dict[str, list[Any]] = {
     "beta": [2.0, 0.5],
     "max_fpr": [0.6, 0.25],
     "power": [1.5, 1.0, 2.0, 0.0],
+    "threshold": [0.5, 0.25],
+    "gamma": [0.0, 0.5],
+    "level": [0.5],
+    "low": [-0.5],
+    "high": [1.0],
+    "fp": [5.0],
+    "fn": [2.0],
+    "tp": [-1.0],
+    "tn": [-0.5],
 }
 UNDEFINED = 0.25
 SHARED = ("average", "threshold", "inclusive", "labels", "undefined", "prior")
@@ -130,6 +139,11 @@ class Case:
     def counts_rows(self) -> bool:
         """It counts rows: a weight decides by its null whether a row counts, never how much."""
         return not self.declared.reads
+
+    @property
+    def is_one_number(self) -> bool:
+        """Whether rows do not change it, as the width between ends that are numbers. Ends of rows are tested apart."""
+        return self.name == "interval_width"
 
     @property
     def rows_weigh(self) -> bool:
@@ -234,7 +248,7 @@ def values_of(parameter: inspect.Parameter) -> list[Any]:
         elif kind in (int, float):
             candidates = OF_NAME.get(parameter.name, WHOLE if kind is int else REAL)
             admitted = [value for value in candidates if all(bound.admits(value) for bound in bounds)]
-            found += admitted[:3] if bounds else [-3.0]
+            found += admitted[:3] if bounds or parameter.name in OF_NAME else [-3.0]
     return [v for v in found if not (type(v) is type(parameter.default) and v == parameter.default)]
 
 
@@ -261,13 +275,13 @@ def variants(name: str) -> Iterator[dict[str, Any]]:
         "prior": [{"prior": prior} for prior in PRIORS],
     }
     for key, changes in shared.items():
-        if key in parameters(name):
+        if key in parameters(name) and key not in base:  # of what must be given, its bounds say what it may be
             yield from ({**base, **change} for change in changes)
 
 
 def own_variants(name: str, base: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """All by default, then one after the other something else, then all at once."""
-    own = {key: parameter for key, parameter in parameters(name).items() if key not in SHARED}
+    own = {key: parameter for key, parameter in parameters(name).items() if key not in SHARED or key in base}
     yield dict(base)
     others = {key: [v for v in values_of(parameter) if v != base.get(key)] for key, parameter in own.items()}
     for key, values in others.items():

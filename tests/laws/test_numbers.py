@@ -91,6 +91,24 @@ def test_a_spread_far_from_zero(average: str, weight: str | None) -> None:
         assert values == pytest.approx(found[0.0], rel=EXACT)
 
 
+def test_a_concordance_is_null_only_where_both_are_one_constant() -> None:
+    log = frame(score=[0.1, 0.1, 0.1], truth=[0.1, 0.1, 0.1], other=[0.2, 0.1, 0.3])
+    assert both(log, mlm.concordance()) is None
+    assert both(log, mlm.concordance().on(score=pl.col("score") + 1)) == 0
+    assert both(log, mlm.concordance().on(score="other")) == 0
+    assert both(log, mlm.concordance().on(score="other", truth="other")) == 1
+
+
+@pytest.mark.parametrize("error", [0.0, 1e-150, 1e-9, -1e-3, 0.999, -1.0, 1.001, 30.0, -1e4, 1e308])
+def test_the_log_of_a_cosh(error: float) -> None:
+    """It is e²/2 - e⁴/12 near 0, and |e| - ln 2 far from it."""
+    size = abs(error)
+    expected = math.log(math.cosh(size)) if size <= 20 else size - math.log(2)
+    if size < 0.01:
+        expected = size**2 / 2 - size**4 / 12
+    assert both(frame(score=[error], truth=[0.0]), mlm.log_cosh()) == pytest.approx(expected, rel=1e-12, abs=0)
+
+
 @pytest.mark.parametrize("score", [5e-324, -5e-324, 1e-310, 3e-308])
 def test_an_error_of_subnormal_size_is_as_large_as_its_score(score: float) -> None:
     log = frame(score=[score, 0.0], truth=[0.0, 0.0])

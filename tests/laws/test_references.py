@@ -70,6 +70,12 @@ def test_decisions_of_cells(table: Table) -> None:
     agree(table.expected("support"), tp + fn)
 
 
+def test_hinge_loss(table: Table) -> None:
+    table.score = 4 * table.score - 2
+    truth, margin, weight = table.cells
+    agree(table.expected("hinge_loss"), sk.hinge_loss(truth, margin, sample_weight=weight))
+
+
 def test_decisions_of_samples(table: Table) -> None:
     agree(table.expected("hamming_loss"), sk.hamming_loss(table.truth, table.said, sample_weight=table.weight))
     loss = sk.zero_one_loss(table.truth, table.said, sample_weight=table.weight)

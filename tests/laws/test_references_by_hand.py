@@ -5,6 +5,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from scipy import special
 
 from tests.laws.agreement import AGREE, agree
 from tests.laws.oracle import expected, expected_counts, expected_units
@@ -228,6 +229,46 @@ def test_brier_reliability_debiased() -> None:
     for truths, value in cases.items():
         frame = pl.DataFrame({"score": [*[0.5] * len(truths), 0.25], "truth": [*truths, 1]})
         agree(expected("brier_reliability", frame, {"bins": 2, "debiased": True}), value)
+
+
+def test_net_benefit() -> None:
+    """As dcurves works it out: test_pos_rate of the true less threshold / (1 - threshold) of that of the others."""
+    frame = pl.DataFrame({"score": [0.9, 0.3, 0.3, 0.2, 0.1], "truth": [1, 0, 1, 1, 0]})
+    agree(expected("net_benefit", frame, {"threshold": 0.25}), 2 / 5 - 1 / 5 * (0.25 / 0.75))
+    agree(expected("net_benefit", frame, {"threshold": 0.5}), 1 / 5)
+    agree(expected("net_benefit", frame, {"threshold": 0.2, "inclusive": True}), 3 / 5 - 1 / 5 * 0.25)
+    weighted = frame.with_columns(weight=pl.Series([1.0, 4.0, 1.0, 1.0, 1.0]))
+    agree(expected("net_benefit", weighted, {"threshold": 0.25}, {"weight": "weight"}), 2 / 8 - 4 / 8 / 3)
+
+
+def test_cost() -> None:
+    """One of each cell, of weights 1, 2, 3 and 4."""
+    frame = pl.DataFrame({"score": [0.9, 0.8, 0.2, 0.1], "truth": [1, 0, 1, 0], "weight": [1.0, 2.0, 3.0, 4.0]})
+    agree(expected("cost", frame, {"fp": 5, "fn": 20}), (5 + 20) / 4)
+    of_all = {"fp": 5, "fn": 20, "tp": -2, "tn": -1}
+    agree(expected("cost", frame, of_all), (5 + 20 - 2 - 1) / 4)
+    agree(expected("cost", frame, of_all, {"weight": "weight"}), (2 * 5 + 3 * 20 - 1 * 2 - 4 * 1) / 10)
+    agree(expected("cost", frame, {"fp": 5, "fn": 20, "threshold": 0.05}), 10 / 4)
+
+
+def test_kl_divergence() -> None:
+    """As scipy has it, of both answers of a row; 0 where the score is the truth."""
+    frame = pl.DataFrame({"score": [0.3, 0.5, 1.0, 0.25], "truth": [0.6, 0.0, 1.0, 0.25]})
+    of_rows = [special.rel_entr(t, s) + special.rel_entr(1 - t, 1 - s) for s, t in frame.rows()]
+    agree(expected("kl_divergence", frame, {"eps": 0.0}), sum(of_rows) / 4)
+    assert expected("kl_divergence", frame.tail(2), {"eps": 0.0}) == 0
+    assert expected("kl_divergence", pl.DataFrame({"score": [0.0], "truth": [0.5]}), {"eps": 0.0}) == math.inf
+
+
+def test_focal_loss() -> None:
+    """As torchvision has it: alpha_t · (1 - p_t)^gamma · the cross entropy."""
+    frame = pl.DataFrame({"score": [0.9, 0.2], "truth": [1, 0]})
+    agree(expected("focal_loss", frame), (0.1**2 * -math.log(0.9) + 0.2**2 * -math.log(0.8)) / 2)
+    of_true = 0.25 * 0.1**0.5 * -math.log(0.9)
+    agree(
+        expected("focal_loss", frame, {"gamma": 0.5, "alpha": 0.25}), (of_true + 0.75 * 0.2**0.5 * -math.log(0.8)) / 2
+    )
+    agree(expected("focal_loss", frame, {"gamma": 0.0}), expected("log_loss", frame) or math.nan)
 
 
 def test_labelwise_precision() -> None:

@@ -39,7 +39,17 @@ def test_of_numbers_of_other_names(table: Table) -> None:
         agree(ours("pinball", alpha=alpha), sk.mean_pinball_loss(truth, score, sample_weight=weight, alpha=alpha))
     agree(ours("huber", delta=100.0), sk.mean_squared_error(truth, score, sample_weight=weight) / 2)
     agree(ours("huber", delta=1e-9), 1e-9 * (sk.mean_absolute_error(truth, score, sample_weight=weight) - 1e-9 / 2))
-    covariance = np.cov(score, truth, aweights=weight)
+    squares = sk.mean_squared_error(truth, score, sample_weight=weight)
+    agree(ours("expectile", alpha=0.5), squares / 2)
+    high = np.where(score > truth, 0.2, 0.8)
+    agree(ours("expectile", alpha=0.8), np.average(high * (score - truth) ** 2, weights=weight))
+    agree(ours("log_cosh"), np.average(np.log(np.cosh(score - truth)), weights=weight))
+    agree(ours("wape"), np.average(near, weights=weight) / np.average(np.abs(truth), weights=weight))
+    floored = near / np.maximum(np.abs(truth), 0.25)
+    agree(ours("mape", floor=0.25), np.average(floored, weights=weight))
+    covariance = np.cov(score, truth, aweights=weight, ddof=0)
+    apart = np.average(score, weights=weight) - np.average(truth, weights=weight)
+    agree(ours("concordance"), 2 * covariance[0, 1] / (covariance[0, 0] + covariance[1, 1] + apart**2))
     agree(ours("pearson"), covariance[0, 1] / math.sqrt(covariance[0, 0] * covariance[1, 1]))
     if weight is None:
         agree(ours("pearson"), stats.pearsonr(score, truth).statistic)
@@ -74,7 +84,9 @@ def test_weights_of_places_are_repetitions() -> None:
     agree(expected("median_absolute_error", frame, {}, {"weight": "weight"}), np.median(np.abs(many[0] - many[1])))
 
 
-@pytest.mark.parametrize("name", ["r2", "explained_variance", "pearson", "spearman", "relative_absolute_error", "bias"])
+@pytest.mark.parametrize(
+    "name", ["r2", "explained_variance", "pearson", "concordance", "spearman", "relative_absolute_error", "bias"]
+)
 def test_numbers_far_from_0(name: str) -> None:
     """Moved by a billion, which whole numbers bear without rounding, they are what they were."""
     rng = np.random.default_rng(8)

@@ -75,6 +75,13 @@ def test_one_answer_only(said: int) -> None:
     assert each(frame, [mlm.mcc(undefined=0.0), mlm.cohen_kappa(undefined=0.0)]) == pytest.approx(theirs, abs=1e-12)
 
 
+def test_margins(table: Table) -> None:
+    table.score = 4 * table.score - 2
+    truth, margin, weight = table.cells
+    of_numbers = {mlm.cost(1, 1): sk.zero_one_loss(truth, margin > 0.5, sample_weight=weight)}
+    check(table, {mlm.hinge_loss(): sk.hinge_loss(truth, margin, sample_weight=weight), **of_numbers})
+
+
 def test_whole_samples(table: Table) -> None:
     theirs = {mlm.hamming_loss(): sk.hamming_loss, 1 - mlm.subset_accuracy(): sk.zero_one_loss}
     check(table, {metric: of(table.truth, table.said, sample_weight=table.weight) for metric, of in theirs.items()})

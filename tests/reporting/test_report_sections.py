@@ -122,6 +122,12 @@ def test_metrics_of_samples_leave_the_curve_along_the_threshold_to_f1() -> None:
     assert curves[0].equals(curves[1])
 
 
+def test_what_has_no_best_threshold_leaves_the_curve_along_it_to_another() -> None:
+    with_benefit = mlm.report(made(100), [mlm.net_benefit(0.2), mlm.f1()])._told
+    curves = [told.answers.curves["threshold"] for told in (with_benefit, mlm.report(made(100), mlm.f1())._told)]
+    assert curves[0].equals(curves[1])
+
+
 @pytest.mark.usefixtures("without_labels")
 @pytest.mark.parametrize("made_of", ["log", "state"])
 def test_the_area_of_a_curve_is_not_that_of_its_points(made_of: str) -> None:

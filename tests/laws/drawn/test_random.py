@@ -30,7 +30,7 @@ SPREAD = 0.25  # the share of questions whose weights are of sizes far apart
 # weight 1e-30 alone, and next to a row of 1e30 no float holds it.
 OF_MEANS = {
     "r2", "explained_variance", "relative_squared_error", "relative_absolute_error", "pearson", "spearman",
-    "normalized_entropy", "d2_log_loss", "d2_brier",
+    "concordance", "normalized_entropy", "d2_log_loss", "d2_brier",
 }  # fmt: skip
 # Those that take a threshold too.
 OF_SOME_LABELS = [case for case in CASES if "labels" in case.params and "threshold" in parameters(case.name)]

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 from tests.laws.references.regression import exact
 from tests.laws.references.rows import Row, Threshold, UnknownLimitError, mean, over, reference, total
@@ -79,6 +80,42 @@ def prevalence(rows: Sequence[Row]) -> float | None:
 @reference(reads="score")
 def predicted_rate(rows: Sequence[Row], *, threshold: Threshold = 0.5, inclusive: bool = False) -> float | None:
     return mean(rows, [predicted(row, threshold, inclusive) for row in rows])
+
+
+@reference(score="probability")
+def net_benefit(rows: Sequence[Row], *, threshold: float, inclusive: bool = False) -> float | None:
+    """As dcurves has it: the rate of true positives less that of false ones by the odds of the threshold."""
+    odds = Fraction(threshold) / (1 - Fraction(threshold))
+
+    def worth(row: Row) -> float:
+        if predicted(row, threshold, inclusive) == 0:
+            return 0.0
+        return 1.0 if row.truth == 1 else -float(odds)
+
+    return mean(rows, [worth(row) for row in rows])
+
+
+@reference()
+def cost(
+    rows: Sequence[Row],
+    *,
+    fp: float,
+    fn: float,
+    tp: float = 0.0,
+    tn: float = 0.0,
+    threshold: Threshold = 0.5,
+    inclusive: bool = False,
+) -> float | None:
+    def price(row: Row) -> float:
+        said = predicted(row, threshold, inclusive)
+        return said * tp + (1 - said) * fn if row.truth == 1 else said * fp + (1 - said) * tn
+
+    return mean(rows, [price(row) for row in rows])
+
+
+@reference(score="logit")
+def hinge_loss(rows: Sequence[Row]) -> float | None:
+    return mean(rows, [max(0.0, 1 - row.score if row.truth == 1 else 1 + row.score) for row in rows])
 
 
 @reference()

@@ -57,6 +57,45 @@ def log_loss(rows: Sequence[Row], *, eps: float | str = 1e-15, logits: bool = Fa
     return mean(rows, [cost(row) for row in rows])
 
 
+@reference(score="probability", truth="soft")
+def kl_divergence(rows: Sequence[Row], *, eps: float | str = 1e-15, logits: bool = False) -> float | None:
+    def part(share: float, p: float) -> float:
+        if share == 0:
+            return 0.0
+        return share * math.log(share / p) if p > 0 else math.inf
+
+    def of(row: Row) -> float:
+        if logits:
+            return part(row.truth, probability(row.score, True)) + part(1 - row.truth, probability(-row.score, True))
+        p = clip(row.score, smallest(row, eps))
+        return part(row.truth, p) + part(1 - row.truth, 1 - p)
+
+    return mean(rows, [of(row) for row in rows])
+
+
+@reference(score="probability")
+def focal_loss(
+    rows: Sequence[Row],
+    *,
+    gamma: float = 2.0,
+    alpha: float | None = None,
+    eps: float | str = 1e-15,
+    logits: bool = False,
+) -> float | None:
+    def of(row: Row) -> float:
+        if logits:
+            right, wrong = (row.score, -row.score) if row.truth == 1 else (-row.score, row.score)
+            loss, missing = softplus(-right), probability(wrong, True)
+        else:
+            p = clip(row.score, smallest(row, eps))
+            right, missing = (p, 1 - p) if row.truth == 1 else (1 - p, p)
+            loss = cost_of(1.0, right)
+        weight = 1.0 if alpha is None else alpha if row.truth == 1 else 1 - alpha
+        return weight * missing**gamma * loss
+
+    return mean(rows, [of(row) for row in rows])
+
+
 @reference(units="sample", score="probability", truth="soft")
 def multilabel_cross_entropy(
     rows: Sequence[Row],

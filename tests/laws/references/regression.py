@@ -36,8 +36,16 @@ def msle(rows: Sequence[Row]) -> float | None:
 
 
 @reference(truth="real")
-def mape(rows: Sequence[Row]) -> float | None:
-    return mean(rows, [abs(row.score - row.truth) / max(abs(row.truth), 2.0**-52) for row in rows])
+def mape(rows: Sequence[Row], *, floor: float | None = None) -> float | None:
+    smallest = 2.0**-52 if floor is None else floor
+    return mean(rows, [abs(row.score - row.truth) / max(abs(row.truth), smallest) for row in rows])
+
+
+@reference(truth="real")
+def wape(rows: Sequence[Row]) -> float | None:
+    missed, whole = [abs(row.score - row.truth) for row in rows], [abs(row.truth) for row in rows]
+    size = mean(rows, whole)
+    return over(mean(rows, missed) or 0.0, size) if size else None
 
 
 @reference(truth="real")
@@ -57,6 +65,45 @@ def max_error(rows: Sequence[Row]) -> float | None:
 def pinball(rows: Sequence[Row], *, alpha: float) -> float | None:
     misses = [row.truth - row.score for row in rows]
     return mean(rows, [max(alpha * miss, (alpha - 1) * miss) for miss in misses])
+
+
+@reference(truth="real")
+def expectile(rows: Sequence[Row], *, alpha: float) -> float | None:
+    def side(row: Row) -> float:
+        return abs(alpha - (row.score > row.truth))
+
+    return mean(rows, [side(row) * (row.score - row.truth) ** 2 for row in rows])
+
+
+@reference(truth="real")
+def log_cosh(rows: Sequence[Row]) -> float | None:
+    """Cosh x is 1 + 2·sinh²(x/2): so nothing is lost next to 1."""
+
+    def of(miss: float) -> float:
+        return math.log1p(2 * math.sinh(miss / 2) ** 2) if miss < 300 else miss - math.log(2)
+
+    return mean(rows, [of(abs(row.score - row.truth)) for row in rows])
+
+
+@reference(reads="truth", truth="real")
+def interval_coverage(rows: Sequence[Row], *, low: float, high: float) -> float | None:
+    return mean(rows, [float(low <= row.truth <= high) for row in rows])
+
+
+@reference(reads="truth", truth="real")
+def interval_width(rows: Sequence[Row], *, low: float, high: float) -> float | None:
+    return mean(rows, [high - low for _ in rows])
+
+
+@reference(reads="truth", truth="real")
+def interval_score(rows: Sequence[Row], *, low: float, high: float, level: float = 0.9) -> float | None:
+    """By the pinball losses of the two quantiles that the ends are."""
+    tail = (1 - level) / 2
+
+    def loss(alpha: float, end: float, truth: float) -> float:
+        return alpha * (truth - end) if truth >= end else (1 - alpha) * (end - truth)
+
+    return mean(rows, [(loss(tail, low, row.truth) + loss(1 - tail, high, row.truth)) / tail for row in rows])
 
 
 @reference(truth="real")
@@ -199,6 +246,17 @@ def correlation(one: Sequence[Fraction], other: Sequence[Fraction], weights: Seq
 def pearson(rows: Sequence[Row]) -> float | None:
     c = Columns.of(rows)
     return correlation(c.score, c.truth, c.weight) if c.truth_varies and c.score_varies else None
+
+
+@reference(truth="real")
+def concordance(rows: Sequence[Row]) -> float | None:
+    c = Columns.of(rows)
+    if not c.weight:
+        return None
+    score, truth = from_mean(c.score, c.weight), from_mean(c.truth, c.weight)
+    apart = dot(c.miss, c.weight) ** 2 / sum(c.weight)
+    whole = dot(score, score, c.weight) + dot(truth, truth, c.weight) + apart
+    return float(2 * dot(score, truth, c.weight) / whole) if whole else None
 
 
 def places(values: Sequence[Fraction], weights: Sequence[Fraction]) -> list[Fraction]:

@@ -129,12 +129,12 @@ def test_expressions_as_roles_and_a_metric_declared_here(log: Any) -> None:
     try:
 
         @mlm.metric(range=(0, math.inf), best="min")
-        def cost(u: mlm.Unit) -> pl.Expr:
+        def cost_of_errors(u: mlm.Unit) -> pl.Expr:
             return mlm.ratio(u.sum("amount of errors", pl.col("amount") * (u.score - u.real).abs()), u.rows())
 
-        check(log, ROWS, cost(), by="model")
+        check(log, ROWS, cost_of_errors(), by="model")
     finally:
-        del mlm.CATALOGUE["cost"]
+        del mlm.CATALOGUE["cost_of_errors"]
 
 
 # -- whole samples -----------------------------------------------------------------------------------------------------

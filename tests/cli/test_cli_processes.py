@@ -203,7 +203,7 @@ COMPLETED = {
     "mlm com": "compare ",
     "mlm evaluate log.parquet --sl": "--slices ",
     "mlm curve log.parquet --kind c": "calibration ",
-    "mlm evaluate log.parquet -m log_": "log_loss ",
+    "mlm evaluate log.parquet -m log_l": "log_loss ",
     "mlm evaluate lo": "log.parquet ",
 }
 

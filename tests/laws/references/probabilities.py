@@ -66,7 +66,9 @@ def kl_divergence(rows: Sequence[Row], *, eps: float | str = 1e-15, logits: bool
 
     def of(row: Row) -> float:
         if logits:
-            return part(row.truth, probability(row.score, True)) + part(1 - row.truth, probability(-row.score, True))
+            # A far logit has no probability above 0, but a logarithm of it.
+            far = row.truth * softplus(-row.score) + (1 - row.truth) * softplus(row.score)
+            return part(row.truth, 1.0) + part(1 - row.truth, 1.0) + far
         p = clip(row.score, smallest(row, eps))
         return part(row.truth, p) + part(1 - row.truth, 1 - p)
 

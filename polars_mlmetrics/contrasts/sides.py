@@ -28,13 +28,10 @@ _IS_THERE = f"{INTERNAL}is_there"
 
 def beside_baseline(model: str, baseline: Any, candidates: pl.Series) -> pl.LazyFrame:
     """The models, each with what a row of it is of: a candidate of its own pair, the baseline of every pair."""
-    known = pl.Series(model, [baseline], dtype=candidates.dtype, strict=False)
-    sides = {False: candidates.alias(model), True: known.new_from_index(0, len(candidates))}
+    pairs = pl.LazyFrame({PAIR: candidates})
+    sides = {False: pl.col(PAIR), True: pl.lit(baseline, dtype=candidates.dtype)}
     return pl.concat(
-        [
-            pl.LazyFrame([side, candidates.alias(PAIR)]).with_columns(pl.lit(is_it).alias(IS_BASELINE))
-            for is_it, side in sides.items()
-        ]
+        pairs.with_columns(side.alias(model), pl.lit(is_it).alias(IS_BASELINE)) for is_it, side in sides.items()
     )
 
 

@@ -48,7 +48,8 @@ def parameters_of(name: str) -> list[dict[str, Any]]:
     """Calls of a metric: each average, and a k or another number where one is needed."""
     signature = inspect.signature(getattr(mlm, name)).parameters
     needed = {p.name: 2 for p in signature.values() if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD}
-    needed = {parameter: 0.5 if parameter in ("alpha", "p", "q", "r", "f") else 2 for parameter in needed}
+    needed = {parameter: 0.5 if parameter in ("alpha", "p", "q", "r", "f", "threshold") else 2 for parameter in needed}
+    needed |= {"low": "score"} if "low" in needed else {}
     averages = ("micro", "macro", "weighted", "samples") if signature.get("average") is not None else (None,)
     if name == "labelwise_precision":
         averages = ("macro",)

@@ -268,7 +268,7 @@ _NAMES_ELSEWHERE = {
     "specificity": "tnr true_negative_rate",
     "top_k_accuracy": "top_k_accuracy_score",
 }
-"""What other libraries call the metrics and curves of this one."""
+"""Names of other libraries for each metric and curve of this one."""
 
 METRICS_ELSEWHERE = {other: name for name, others in _NAMES_ELSEWHERE.items() for other in others.split()}
 """The metric or curve of this library for each of these names."""

@@ -56,7 +56,7 @@ COLUMNS = ResultColumns.of(
 """The columns of each group."""
 
 LARGEST = "largest"
-"""What stands for a metric in the row of the largest gap of several metrics."""
+"""The word for a metric in the row of the largest gap of several metrics."""
 
 SLICE, OTHER, TEXT, POOLED, BOUND, PLACE = (
     f"{INTERNAL}{name}" for name in ("slice", "other", "text", "pooled", "bound", "place")

@@ -296,7 +296,7 @@ Discount = Literal["log2", "linear"]
 GainTies = Literal["average", "ignore"]
 
 DISCOUNTS = {"log2": inverse_log2, "linear": inverse}
-"""What a gain is worth at a place, by the words for it."""
+"""The worth of a gain at a place, by the words for it."""
 
 
 @metric(grain="sample", range=(0, INFINITY), best="max", needs_negatives=False)

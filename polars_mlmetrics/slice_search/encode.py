@@ -54,7 +54,7 @@ def in_buckets(buckets: slice) -> pl.Expr:
 
 
 class Search(NamedTuple):
-    """What is searched: a log or a state, for slices in which a metric is worse, or became worse."""
+    """A log or a state that is searched for slices in which a metric is worse, or became worse."""
 
     question: Question
     sign: int

@@ -141,7 +141,7 @@ def _harm_of_change(sign: int) -> pl.Expr:
 
 
 def _flags(encoded: Encoded, worst: float) -> dict[str, pl.Expr]:
-    """What may be wrong with an interval, by its flag."""
+    """The faults that an interval may have, by flag."""
     buckets, gap, se, value = (pl.col(name) for name in ("n_buckets", "gap", "se", "value"))
     largest = ratio(pl.col(LARGEST), pl.col(N_ROWS))
     change = encoded.search.change
@@ -172,9 +172,9 @@ def facts_of_groups(cells: CellSums) -> pl.DataFrame:
     plan = Plan(encoded.search.source, [*encoded.by, *encoded.search.sides], encoded.query.readings)
     counts = several_models(encoded.metric, plan)
     # The sides may be models, or each be one.
-    are_told = MODEL in {*(feature.name for feature in encoded.features), *(key.name for key in encoded.query.by)}
+    are_apart = MODEL in {*(feature.name for feature in encoded.features), *(key.name for key in encoded.query.by)}
     pooled = pl.lit(False)
-    if counts and not are_told:
+    if counts and not are_apart:
         several = any_of([plan.value(count) > 0 for count in counts])
         found = fold(plan.groups(), encoded.by, [several.any().alias(POOLED)])
         groups, pooled = matched(groups, found, encoded.by, how="left"), pl.col(POOLED)

@@ -69,7 +69,7 @@ def test_a_model_that_became_better_is_worse_than_nothing() -> None:
 def expected(
     rows: pl.DataFrame, metric: mlm.Metric, is_in: pl.Expr, sign: int, side: str = "model"
 ) -> dict[str, float]:
-    """What the half that confirms says of a slice, by its definition: each side, each bucket, on their own."""
+    """A slice in the half that confirms, by its definition: each side, each bucket, on their own."""
     rows = rows.with_columns(bucket_of(["sample"], rows.schema, 64)[0].alias("bucket"))
     half = rows.filter(pl.col("bucket") % 2 == 1).with_columns(is_in.alias("is_in"))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Unpack
 
@@ -25,9 +24,6 @@ CLASSIFICATION_REPORT = Verb("classification_report", takes_states=True)
 
 RATES = {"precision": precision, "recall": recall, "f1": f1}
 AVERAGES: tuple[Average, ...] = ("micro", "macro", "weighted")
-
-OF_LABELS = "label "
-"""How the names of the metrics of single labels begin, while they are worked out."""
 
 PLACE = f"{INTERNAL}place"
 
@@ -85,51 +81,49 @@ def classification_report(
     │ null  ┆ weighted ┆ 0.833333  ┆ 0.666667 ┆ 0.666667 ┆ 3.0     │
     └───────┴──────────┴───────────┴──────────┴──────────┴─────────┘
     """
-    names: list[Metric] = []
-    for average, called in (("macro", OF_LABELS), *((average, f"{average} ") for average in AVERAGES)):
-        names += _metrics(average, threshold, undefined, called)
-    question: Question = Question.read(CLASSIFICATION_REPORT, frame, names, by, ci=ci, cluster=cluster, roles=roles)
-    check_names([*(key.name for key in question.query.by), "label", "average", *_columns("", question)])
+    metrics = [metric for average in AVERAGES for metric in _metrics(average, threshold, undefined)]
+    question: Question = Question.read(CLASSIFICATION_REPORT, frame, metrics, by, ci=ci, cluster=cluster, roles=roles)
+    check_names([*(key.name for key in question.query.by), "label", "average", *_columns(question)])
     return answer_as_given(frame, question.planned(_table))
 
 
-def _metrics(average: Average, threshold: Threshold, undefined: float | None, called: str) -> list[Metric]:
+def _metrics(average: Average, threshold: Threshold, undefined: float | None) -> list[Metric]:
     """The metrics of one average, under names of their own."""
     found = {name: make(threshold=threshold, average=average, undefined=undefined) for name, make in RATES.items()}
-    # Beside each average stand all true rows.
-    found["support"] = support(average="macro" if called == OF_LABELS else "micro")
-    return [metric.alias(f"{called}{name}") for name, metric in found.items()]
+    found["support"] = support(average=average)
+    return [metric.alias(f"{average} {name}") for name, metric in found.items()]
 
 
-def _columns(called: str, question: Question) -> list[str]:
-    """The columns of one row, under the names that they have while they are worked out."""
-    rates = [f"{called}{name}" for name in RATES]
-    return [*names_of(rates, tidy=False, ci=question.confidence is not None), f"{called}support"]
+def _columns(question: Question) -> list[str]:
+    """The columns of a row beside its keys."""
+    return [*names_of(list(RATES), tidy=False, ci=question.confidence is not None), "support"]
 
 
 def _table(question: Question) -> pl.LazyFrame:
     """The rows of labels, and those of averages."""
-    by = [key.name for key in question.query.by]
-    labels = values_of(_of(question, [OF_LABELS]), "label")
-    label = question.query.measures[0].table.label
-    averages = values_of(_of(question, [f"{average} " for average in AVERAGES]))
-    rows = [labels.select(*by, pl.col(label).alias("label"), *_named(question, OF_LABELS, None, 0))]
+    query, by = question.query, [key.name for key in question.query.by]
+    macro = [metric for metric in query.metrics if metric.output_name.startswith("macro ")]
+    order = [metric.output_name for metric in macro]
+    labels = values_of(replace(question, query=replace(query, metrics=macro, order=order)), "label")
+    label = pl.col(query.measures[0].table.label).alias("label")
+    rows = [labels.select(*by, label, *_row(question, "macro", "macro", None, 0))]
+    averages = values_of(question)
+    # Beside each average stand all true rows.
     rows += [
-        averages.select(*by, *_named(question, f"{average} ", str(average), place))
-        for place, average in enumerate(AVERAGES, start=1)
+        averages.select(*by, *_row(question, average, "micro", average, place))
+        for place, average in enumerate(map(str, AVERAGES), start=1)
     ]
     table = pl.concat(rows, how="diagonal").sort(*by, PLACE, "label", maintain_order=True)
-    return table.select(*by, "label", "average", *_columns("", question))
+    return table.select(*by, "label", "average", *_columns(question))
 
 
-def _of(question: Question, called: Sequence[str]) -> Question:
-    """The question of some of the metrics."""
-    metrics = [metric for metric in question.query.metrics if metric.output_name.startswith(tuple(called))]
-    order = [metric.output_name for metric in metrics]
-    return replace(question, query=replace(question.query, metrics=metrics, order=order))
-
-
-def _named(question: Question, called: str, average: str | None, place: int) -> list[pl.Expr]:
-    """The columns of one kind of row, under their public names."""
-    columns = [pl.col(name).alias(name.removeprefix(called)) for name in _columns(called, question)]
-    return [pl.lit(average, pl.String).alias("average"), pl.lit(place).alias(PLACE), *columns]
+def _row(question: Question, of_rates: str, of_support: str, average: str | None, place: int) -> list[pl.Expr]:
+    """The columns of one kind of row, from those of the averages of these names."""
+    *rates, _ = _columns(question)
+    columns = [pl.col(f"{of_rates} {name}").alias(name) for name in rates]
+    return [
+        pl.lit(average, pl.String).alias("average"),
+        pl.lit(place).alias(PLACE),
+        *columns,
+        pl.col(f"{of_support} support").alias("support"),
+    ]

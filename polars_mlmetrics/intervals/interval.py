@@ -238,7 +238,7 @@ class Replicated(Interval):
         self._value = plan.value(self._core)
         # Against this the rounding of a value, or of a difference of two, is measured.
         self._size = reduce(add, [side.cast(pl.Float64).abs() for side in plan.sides(self._core)])
-        self._of_clusters = [*planned_in(self._core)] if is_mean_of_clusters(self._core, confidence) else []
+        self._of_clusters = planned_in(self._core) if is_mean_of_clusters(self._core, confidence) else []
 
     @property
     def _se(self) -> pl.Expr:

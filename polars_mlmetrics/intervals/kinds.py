@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from math import inf
+
+import polars as pl
 
 from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.formula.declaration import Declaration
 from polars_mlmetrics.formula.measure import Measure, Node, Planned, is_debiased, is_of_one_unit
-from polars_mlmetrics.formula.over_targets import EachTarget, OverTargets
+from polars_mlmetrics.formula.over_targets import OverTargets
 from polars_mlmetrics.formula.tree import Applied, Named
 from polars_mlmetrics.query.question import Confidence
 
@@ -82,13 +83,16 @@ def buckets_for(metric: Node, plan: Plan, confidence: Confidence) -> Confidence:
     return confidence.of_bins if any(map(is_of_bins, core_of(metric)[0].measures())) else confidence
 
 
-def planned_in(metric: Node) -> Iterator[Planned]:
-    """The expressions of a metric in a plan."""
-    if isinstance(metric, Planned):
-        yield metric
-    else:
-        for part in metric.of_rows.values() if isinstance(metric, EachTarget) else metric.parts:
-            yield from planned_in(part)
+def planned_in(metric: Node) -> list[Planned]:
+    """The expressions of a metric in a plan: all that its value is combined of."""
+    found: list[Planned] = []
+
+    def read(part: Planned) -> pl.Expr:
+        found.append(part)
+        return pl.lit(None, dtype=pl.Float64)
+
+    metric.combined(read)
+    return found
 
 
 def coarseness_of(metric: Node) -> list[Planned]:

@@ -162,6 +162,18 @@ def test_a_wide_table_has_the_ends_beside_each_metric() -> None:
     assert_frame_equal(table.drop("^.*_(low|high)$"), values, rel_tol=1e-12)
 
 
+OF_EACH = {"a": mlm.lift_at(q=0.5, average="samples", undefined=0.0), "b": mlm.f1()}
+
+
+@pytest.mark.parametrize("metric", [*SUITE, mlm.average_score(OF_EACH).alias("of_each")], ids=str)
+def test_a_metric_alone_has_the_interval_that_it_has_among_others(metric: mlm.Metric) -> None:
+    """Alone, no table is worked out anew for another metric."""
+    metrics = list({each.tree.output_name: each for each in (*SUITE, metric)}.values())
+    among_others = mlm.evaluate(users(), metrics, by="country", ci=0.95).sort("country")
+    alone = mlm.evaluate(users(), metric, by="country", ci=0.95).sort("country")
+    assert_frame_equal(alone, among_others.select(alone.columns), rel_tol=1e-12)
+
+
 @pytest.mark.usefixtures("buckets_of_states")
 def test_labels_have_intervals_of_their_own() -> None:
     table = mlm.evaluate(users(), mlm.recall(), mlm.labelwise_precision(), per="label", ci=0.95).sort("label")

@@ -32,8 +32,9 @@ OF_MEANS = {
     "r2", "explained_variance", "relative_squared_error", "relative_absolute_error", "pearson", "spearman",
     "concordance", "normalized_entropy", "d2_log_loss", "d2_brier",
 }  # fmt: skip
-# Those that take a threshold too.
-OF_SOME_LABELS = [case for case in CASES if "labels" in case.params and "threshold" in parameters(case.name)]
+# Those that take a threshold too; the one of net_benefit is a price.
+DECIDING = [case for case in CASES if "threshold" in parameters(case.name) and case.name != "net_benefit"]
+OF_SOME_LABELS = [case for case in DECIDING if "labels" in case.params]
 BREAKS = 0.15  # the share of frames with a broken value
 
 

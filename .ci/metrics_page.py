@@ -48,6 +48,8 @@ prices = pl.DataFrame(
         "high": [4.0, 6.0, 3.5, 8.0, 5.0],
     }
 )
+# Four answers: how many seconds each took, and whether a judge found it right.
+answers = pl.DataFrame({"latency": [1.5, 0.5, 4.0, 2.0], "is_right": [True, True, False, True]})
 # Class names: predicted and true.
 names = pl.DataFrame({"sample": [1, 1, 2, 2], "score": ["x", "y", "x", "z"], "truth": ["x", "z", "x", "z"]})
 """
@@ -153,6 +155,8 @@ def example(name: str, log: str, given: list[str], roles: str) -> str:
 
 def log_of(declaration: Declaration) -> tuple[str, str]:
     """The log that an example reads, by what the formula asks of the door; and the roles to name."""
+    if not declaration.reads:
+        return "answers", ""
     metric = getattr(mlm, declaration.name)(**required(declaration))
     (measure,) = metric.tree.measures()
     guards = measure.probe.door.guards

@@ -50,6 +50,7 @@ from polars_mlmetrics.query.results import cube, rollup
 from polars_mlmetrics.reporting.plots import plot
 from polars_mlmetrics.reporting.report import Report, report
 from polars_mlmetrics.reporting.tables import table
+from polars_mlmetrics.slice_search.bins import bins
 from polars_mlmetrics.slice_search.features import slice_filter
 from polars_mlmetrics.states.fold import Fold
 from polars_mlmetrics.states.partial import partial
@@ -79,6 +80,7 @@ __all__ = [
     "as_state",
     "average_score",
     "best_threshold",
+    "bins",
     "check",
     "classification_report",
     "compact",

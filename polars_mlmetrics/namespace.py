@@ -62,18 +62,23 @@ class ExprNamespace:
 
 
 def _method(declaration: Declaration) -> Callable[..., Metric]:
+    is_of_value = not declaration.reads  # `pl.col("latency").mlm.mean()`: the expression is the first parameter
+    taken = [role for role in ROLE_NAMES if role not in declaration.unread]
+
     def method(self: ExprNamespace, *args: Any, **kwargs: Any) -> Metric:
-        roles = {role: kwargs.pop(role) for role in ROLE_NAMES if role in kwargs}
+        roles = {role: kwargs.pop(role) for role in taken if role in kwargs}
+        if is_of_value:
+            return make(declaration, (self._score, *args), kwargs).on(**roles)
         return make(declaration, args, kwargs).on(**{"score": self._score, **roles})
 
     own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
     keyword = inspect.Parameter.KEYWORD_ONLY
-    roles = [inspect.Parameter(role, keyword, default=None) for role in ROLE_NAMES if role != "score"]
+    roles = [inspect.Parameter(role, keyword, default=None) for role in taken if role != "score"]
     method.__name__ = declaration.name
     method.__qualname__ = f"{ExprNamespace.__qualname__}.{declaration.name}"
     method.__doc__ = declaration.__doc__
     method.__signature__ = declaration.__signature__.replace(  # type: ignore[attr-defined]
-        parameters=[own, *declaration.shown_parameters, *roles]
+        parameters=[own, *declaration.shown_parameters[is_of_value:], *roles]
     )
     return method
 

@@ -33,7 +33,7 @@ from polars_mlmetrics.formula.over_targets import OverTargets
 from polars_mlmetrics.metrics.decisions import n_samples
 from polars_mlmetrics.places.finding import found_files
 from polars_mlmetrics.places.fingerprints import fingerprints_of, name_in
-from polars_mlmetrics.query.query import Keys, Query, listed
+from polars_mlmetrics.query.query import AnyKey, Keys, Query, listed, settled
 from polars_mlmetrics.query.question import Level, Question
 from polars_mlmetrics.query.results import names_of, stacked
 from polars_mlmetrics.query.source import source_of
@@ -165,9 +165,9 @@ def _of_states(
     return of_grouping
 
 
-def _as_keys(keys: Sequence[str | pl.Expr]) -> list[pl.Expr]:
+def _as_keys(keys: Sequence[AnyKey]) -> list[pl.Expr]:
     """Keys under names that a state can have, whatever their own."""
-    columns = [pl.col(key) if isinstance(key, str) else key for key in keys]
+    columns = [pl.col(key) if isinstance(key, str) else key for key in (settled(each, None) for each in keys)]
     return [column.alias(f"key {place}") for place, column in enumerate(columns)]
 
 

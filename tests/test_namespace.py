@@ -12,7 +12,7 @@ from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.namespace import ExprNamespace, FrameNamespace
-from tests.laws.cases import variants
+from tests.laws.cases import required, variants
 
 LOG = pl.DataFrame({"sample": [1, 1, 2], "label": ["x", "y", "x"], "p": [0.9, 0.2, 0.4], "truth": [1, 0, 1]})
 metric_name = pytest.mark.parametrize("name", sorted(mlm.CATALOGUE))
@@ -28,15 +28,21 @@ def test_every_metric_is_a_method(name: str) -> None:
     assert method.__name__ == name
     assert method.__doc__ == factory.__doc__
     needed = next(variants(name))
-    assert getattr(pl.col("p").mlm, name)(**needed) == factory(**needed).on(score=pl.col("p"))
+    if not mlm.CATALOGUE[name].reads:  # the expression is what it is the mean of
+        (value,) = needed
+        assert getattr(pl.col("p").mlm, name)() == factory(**{value: pl.col("p")})
+    else:
+        assert getattr(pl.col("p").mlm, name)(**needed) == factory(**needed).on(score=pl.col("p"))
 
 
 @metric_name
 def test_a_methods_signature_is_the_factorys_and_the_roles(name: str) -> None:
     method = inspect.signature(getattr(pl.col("p").mlm, name)).parameters
     factory = inspect.signature(getattr(mlm, name)).parameters
-    assert list(method) == [*factory, "sample", "label", "truth", "weight"]
-    assert all(method[parameter] == factory[parameter] for parameter in factory)
+    reads = mlm.CATALOGUE[name].reads
+    own = [parameter for parameter in factory if reads or parameter not in required(name)]
+    assert list(method) == [*own, "sample", "label", *(["truth"] if "truth" in reads else []), "weight"]
+    assert all(method[parameter] == factory[parameter] for parameter in own)
 
 
 def test_an_expression_lists_the_metrics() -> None:

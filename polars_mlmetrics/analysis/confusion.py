@@ -157,7 +157,7 @@ def confusion(
     """
     table: Table = checked_roles(roles).table
     schema = schema_of(frame, CONFUSION.name)
-    reader: KeyReader = KeyReader(CONFUSION.rows(frame, schema), schema)
+    reader: KeyReader = KeyReader(CONFUSION.rows(frame, schema), schema, frame=frame)
     keys: list[KeyColumn] = reader.read(by)
     rows = reader.rows()
     CONFUSION.check_level(ci, cluster)

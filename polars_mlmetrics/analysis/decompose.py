@@ -11,7 +11,7 @@ from polars_mlmetrics.data.roles import Roles
 from polars_mlmetrics.errors import NameCollisionError, ParameterError, at_callers_line
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.intervals.kinds import core_of
-from polars_mlmetrics.query.query import Key, Keys, listed
+from polars_mlmetrics.query.query import AnyKey, Key, Keys, listed
 from polars_mlmetrics.query.question import Question
 from polars_mlmetrics.query.verb import Verb
 
@@ -116,8 +116,8 @@ def decompose(
     │ country=FR ┆ 0.75  ┆ 0.25           ┆ -0.075 ┆ 0.0  ┆ -0.075 │
     └────────────┴───────┴────────────────┴────────┴──────┴────────┘
     """
-    groups: list[Key] = listed(by)
-    slices: list[Key] = listed(over)
+    groups: list[AnyKey] = listed(by)
+    slices: list[AnyKey] = listed(over)
     if not slices:
         raise ParameterError("decompose needs slices: pass over=, a column or a list of columns.")
     if isinstance(between, str) and between in [key for key in (*groups, *slices) if isinstance(key, str)]:

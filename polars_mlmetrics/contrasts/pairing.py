@@ -25,7 +25,7 @@ from polars_mlmetrics.errors import (
     shown_values,
     unknown,
 )
-from polars_mlmetrics.query.query import Key, Keys, listed
+from polars_mlmetrics.query.query import AnyKey, Key, Keys, listed
 from polars_mlmetrics.query.verb import Verb
 
 N_PAIRS, N_UNPAIRED = f"{INTERNAL}n_pairs", f"{INTERNAL}n_unpaired"
@@ -77,9 +77,9 @@ def check_between(between: Key, columns: Iterable[str], of: str = "in the table"
         raise ColumnError(f"{lacking} Pass between= with the column that tells the models apart.")
 
 
-def keys_with(between: Key, by: Keys | None, verb: Verb, schema: pl.Schema) -> list[Key]:
+def keys_with(between: Key, by: Keys | None, verb: Verb, schema: pl.Schema) -> list[AnyKey]:
     """The keys of a log or a state, the column that tells models apart after those of `by`. Raise where they clash."""
-    groups: list[Key] = listed(by)
+    groups = listed(by)
     if isinstance(between, str) and between in [key for key in groups if isinstance(key, str)]:
         raise NameCollisionError(
             f"two columns of the result would have the name {between!r}, by which {verb.name} tells the models apart: "

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, get_args, get_type_hints
 
 import polars as pl
 
-from polars_mlmetrics.data.roles import Grain
+from polars_mlmetrics.data.roles import Bound, Grain, RoleName
 from polars_mlmetrics.formula.averages import Best
 from polars_mlmetrics.formula.parameters import TO_MERGE, is_bounded
 from polars_mlmetrics.formula.shared import Decision
@@ -42,6 +42,9 @@ class Influence:
     moved: Callable[[Placements, Placements], pl.Expr]
     """How far the value of the unit moves without a bucket; null where there is none without it."""
 
+
+CONSTANT = pl.lit(1)
+"""A role that is not read."""
 
 PACKAGE = __name__.partition(".")[0]
 
@@ -79,6 +82,8 @@ class Declaration:
     counts: bool = False
     needs_negatives: bool = True
     """Whether its value is wrong without the negatives that were not returned."""
+    reads: tuple[RoleName, ...] = ("score", "truth")
+    """Those of score and truth that a row must have; a table need not have the other."""
     interval: Interval | None = None
     """The kind of its interval, where its range does not say."""
     influence: Influence | None = None
@@ -119,14 +124,23 @@ class Declaration:
         """When its value is null, in words."""
         return self.undefined_when or ("never" if self.counts else "no rows")
 
-    @cached_property
+    @property
     def interval_kind(self) -> Interval:
         """The kind of its interval."""
+        return self.interval_kind_within(self.range)
+
+    def interval_kind_within(self, ends: tuple[float, float]) -> Interval:
+        """The kind of its interval where its values lie between these ends."""
         if self.interval is not None:
             return self.interval
         if self.counts:
             return "total"
-        return "kg_wilson" if all(map(math.isfinite, self.range)) else "t"
+        return "kg_wilson" if all(map(math.isfinite, ends)) else "t"
+
+    @cached_property
+    def unread(self) -> Bound:
+        """The roles that it does not read, each bound to a number that all rows have."""
+        return Bound({role: CONSTANT for role in ("score", "truth") if role not in self.reads})
 
     @cached_property
     def merges_with(self) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any, Concatenate, ParamSpec, get_args
 
 import polars as pl
 
-from polars_mlmetrics.data.roles import ROLE_NAMES, Grain
+from polars_mlmetrics.data.roles import ROLE_NAMES, Grain, RoleName
 from polars_mlmetrics.errors import ELSEWHERE, NameCollisionError, ParameterError, at_callers_line, unknown
 from polars_mlmetrics.formula.averages import Best
 from polars_mlmetrics.formula.declaration import CATALOGUE, Declaration, Influence, Interval
@@ -31,6 +31,7 @@ def metric(
     grain: Grain | None = None,
     counts: bool = False,
     needs_negatives: bool = True,
+    reads: tuple[RoleName, ...] = ("score", "truth"),
     interval: Interval | None = None,
     influence: Influence | None = None,
     coarseness: Callable[..., pl.Expr] | None = None,
@@ -40,12 +41,13 @@ def metric(
 
     `range` and `best` say where its values lie and which end is good. `undefined_when` completes the sentence "null
     when …", and is left out where only a lack of rows makes it null. Leave out the grain if the metric has an
-    `average`. `counts` is for whole numbers that are summed over units and never null. Say `needs_negatives=False`
-    if the value is right without the negatives that were not returned: only such a metric takes a table of returned
-    labels, as `with_truths` makes it without `n_labels`. `interval` is the kind of its interval: "kg_wilson" where the
-    range is finite, else "t"; say "total" for a sum over rows, "extreme" where one row decides the value, "too_high"
-    where chance alone makes the value higher, as a mean of distances, "biased" where it is otherwise not right on
-    average: the first three have none. `influence` is for a metric that needs all rows at
+    `average`. `counts` is for whole numbers that are summed over units and never null. Say `needs_negatives=False` if
+    the value is right without the negatives that were not returned: only such a metric takes a table of returned
+    labels, as `with_truths` makes it without `n_labels`. `reads=("truth",)` (or `()`) is for a metric that needs no
+    score (or no truth either): a table need not have one, and a row without one counts. `interval` is the kind of its
+    interval: "kg_wilson" where the range is finite, else "t"; say "total" for a sum over rows, "extreme" where one row
+    decides the value, "too_high" where chance alone makes the value higher, as a mean of distances, "biased" where it
+    is otherwise not right on average: the first three have none. `influence` is for a metric that needs all rows at
     once, such as an exact curve, and whose interval is known from how the rows of each bucket stand among the others:
     see `polars_mlmetrics.formula.placements`. `coarseness` is for a metric with `bins=`: a formula of the same
     parameters for how far the merged scores may put its value off, at most. `uncut` is for a biased metric with
@@ -66,7 +68,7 @@ def metric(
     @at_callers_line
     def declare(formula: Callable[Concatenate[Unit, P], pl.Expr]) -> Callable[P, Metric]:
         _check_ends(range, best)
-        facts = (grain, range, best, undefined_when, counts, needs_negatives)
+        facts = (grain, range, best, undefined_when, counts, needs_negatives, reads)
         of_interval = (interval, influence, coarseness, uncut)
         declaration = Factory(formula, *facts, *of_interval)
         known = CATALOGUE.get(declaration.name)
@@ -125,7 +127,8 @@ def _made(declaration: Declaration, /, *args: Any, **kwargs: Any) -> Metric:
     labels, undefined = given.pop("labels", None), given.pop("undefined")
     if "threshold" in given:
         given["threshold"] = Decision(Decision.of(given["threshold"]).threshold, given.pop("inclusive"))
-    return Metric(Measure(declaration, given, undefined, None if labels is None else tuple(labels)))
+    measure = Measure(declaration, given, undefined, None if labels is None else tuple(labels))
+    return Metric(measure.bind({}))
 
 
 kept = lru_cache(maxsize=1000, typed=True)(_made)

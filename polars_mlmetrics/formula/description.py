@@ -12,8 +12,8 @@ from polars_mlmetrics.formula.parameters import admitted, check_parameter
 WIDTH = 100
 PROPOSED = [2, 0.25, 1.5]
 """Values for required parameters in an example: the first one that the parameter admits."""
-PROPOSED_COLUMNS = ("low", "high")
-"""Parameters that are columns of their own names in an example."""
+PROPOSED_COLUMNS = {"low": "low", "high": "high", "value": "latency", "condition": "is_right"}
+"""Parameters that are columns in an example."""
 
 BEST_SAYS = {"max": "higher is better", "min": "lower is better", None: "neither end is better"}
 GRAIN_SAYS = {
@@ -39,6 +39,8 @@ PARAMETER_SAYS = {
     'then the mean (by support), the lowest, the highest. "samples": each sample by itself, then the mean.',
     "labels": "The labels that count, as a list. Rows of other labels are left out.",
     "undefined": "The value of a unit that is undefined (0/0), instead of null.",
+    "best": 'Which end of its values is good: "max" or "min"; None if neither is.',
+    "range": "The lowest and the highest value there can be, for its interval; None: any number.",
     "logits": "Whether the score is a logit, and its probability 1 / (1 + e^-score).",
 }
 
@@ -101,13 +103,16 @@ def _facts(declaration: Declaration) -> Iterator[str]:
     yield f"* Null when: {declaration.null_when}."
     yield f"* Unit: {unit_says(declaration)}."
     yield f"* Interval: {INTERVAL_SAYS[declaration.interval_kind]}."
+    if declaration.unread:
+        yield f"* Reads no {' and no '.join(declaration.unread)}: the table need not have one."
 
 
 def _examples(declaration: Declaration) -> Iterator[str]:
     call = example_call(declaration)
     yield "Examples"
     yield "--------"
-    yield "`log` is your table. `.on(score=..., truth=...)` names its columns."
+    roles = ", ".join(f"{role}=..." for role in declaration.reads)
+    yield "`log` is your table." + (f" `.on({roles})` names its columns." if roles else "")
     yield ""
     yield f'>>> mlm.evaluate(log, {call}, by="model", slices=["country"])  # in a plan'
     yield f'>>> log.group_by("model").agg({call})  # as an expression'
@@ -115,7 +120,7 @@ def _examples(declaration: Declaration) -> Iterator[str]:
 
 def _proposed(declaration: Declaration, name: str) -> Any:
     if name in PROPOSED_COLUMNS:
-        return name
+        return PROPOSED_COLUMNS[name]
     annotation = declaration.annotations[name]
     for value in PROPOSED:
         with suppress(ParameterError):

@@ -24,6 +24,9 @@ from polars_mlmetrics.formula.shared import Decision
 from polars_mlmetrics.formula.statistic import Reading
 from polars_mlmetrics.formula.unit import Unit
 
+NAMING = ("k", "value", "condition")
+"""Parameters that stand in the name of a column."""
+
 
 class Node(ABC):
     """A metric as a tree: what a `Metric` holds, and what plans and verbs take apart."""
@@ -129,10 +132,12 @@ class Measure(Planned):
     def output_name(self) -> str:
         if self.called is not None:
             return self.called
-        average, k = self.parameters.get("average", "micro"), self.parameters.get("k")
+        average = self.parameters.get("average", "micro")
         average = average if isinstance(average, str) else "weights"
         suffixes = [] if average == "micro" or self.per else [average]
-        return "_".join([self.declaration.name, *suffixes, *([str(k)] if k is not None else [])])
+        of_parameters = [self.parameters.get(name) for name in NAMING]
+        suffixes += [_in_a_name(value) for value in of_parameters if value is not None]
+        return "_".join([self.declaration.name, *suffixes])
 
     @cached_property
     def table(self) -> Table:
@@ -168,14 +173,14 @@ class Measure(Planned):
         weights = self.settlement.average
         if isinstance(weights, Mapping) and min(weights.values()) < 0:
             return -inf, inf
-        ends = [*self.declaration.range, *([] if self.undefined is None else [self.undefined])]
+        ends = [*_range_of(self), *([] if self.undefined is None else [self.undefined])]
         return min(ends), max(ends)
 
     @property
     def interval_kind(self) -> Interval:
         if self.settlement.average in ("min", "max"):
             return "extreme"
-        return "t" if is_debiased(self) else self.declaration.interval_kind
+        return "t" if is_debiased(self) else self.declaration.interval_kind_within(_range_of(self))
 
     @cached_property
     def is_from_elsewhere(self) -> bool:
@@ -235,10 +240,14 @@ class Measure(Planned):
 
     @property
     def best(self) -> Best | None:
-        return self.declaration.best
+        best: Best | None = self.parameters.get("best", self.declaration.best)
+        return best
 
     def bind(self, roles: Mapping[str, Any]) -> Measure:
         """The same measure of other columns."""
+        unread = self.declaration.unread
+        if unread:
+            roles = {**roles, **unread}
         return replace(self, roles=roles if isinstance(roles, Bound) else Bound(roles))
 
     def with_all_roles(self) -> Measure:
@@ -291,8 +300,9 @@ class Measure(Planned):
 
     def __repr__(self) -> str:
         call = self.call
-        if self.roles:
-            call += on_shown(self.roles)
+        roles = {role: column for role, column in self.roles.items() if role not in self.declaration.unread}
+        if roles:
+            call += on_shown(roles)
         if self.predicates:
             call += f".filter({', '.join(map(text_of, self.predicates))})"
         return call
@@ -328,6 +338,8 @@ def is_debiased(measure: Measure) -> bool:
 def check_reads(measure: Measure) -> None:
     """Refuse a measure of constants: Polars would see one row, however many there are."""
     if not measure.columns_read:
+        if measure.declaration.unread:
+            raise MetricError(f"{measure.output_name} reads no column: all that it reads is constant.")
         raise MetricError(
             f"{measure.output_name} reads no column: its score and its truth are both constants. "
             "Name a column as one of them, such as .on(truth='truth')."
@@ -337,6 +349,17 @@ def check_reads(measure: Measure) -> None:
 def on_shown(roles: Mapping[str, Any]) -> str:
     """How the binding of roles is written."""
     return f".on({', '.join(f'{role}={_shown(column)}' for role, column in roles.items())})"
+
+
+def _range_of(measure: Measure) -> tuple[float, float]:
+    """Where the values of a defined unit lie: as declared, unless a parameter says more."""
+    ends: tuple[float, float] = measure.parameters.get("range") or measure.declaration.range
+    return ends
+
+
+def _in_a_name(value: Any) -> str:
+    """A parameter in the name of a column: of an expression the column that it starts from."""
+    return value.meta.output_name() if isinstance(value, pl.Expr) else str(value)
 
 
 def _shown(column: Any) -> str:

@@ -165,6 +165,8 @@ def _fits(value: Any, member: Any) -> bool:
     if member is Any:
         return True
     kind = get_origin(member) or member
+    if kind is tuple:
+        return isinstance(value, tuple) and len(value) == 2 and all(map(_is_number, value)) and value[0] < value[1]
     return isinstance(value, kind) if isinstance(kind, type) else True
 
 
@@ -176,6 +178,7 @@ def _described(member: Any) -> str:
         return f"{'a whole number' if kind is int else 'a number'} {bound}"
     names = {
         float: "a number", bool: "True or False", type(None): "None", Mapping: "{label: number}",
+        tuple: "two numbers, the lower one first",
         str: "a column name", pl.Expr: "an expression",
     }  # fmt: skip
     return names.get(get_origin(member) or member, str(member))

@@ -266,6 +266,8 @@ class Unit(Row, Standings, SharedStatistics):
     def support(self) -> pl.Expr:
         """Σw·t, the truth being 0 / 1 or a share of it; Σw where it was read as anything else."""
         read = self.door.guards.keys()
+        if not self.door.table.truth.meta.root_names():  # a truth that is not read is a constant
+            return self.rows()
         if "soft_truth" in read:
             return self.sum("soft_support", self.soft_truth)
         return self.positives() if read.isdisjoint({"real", "gain", "actual"}) else self.rows()

@@ -7,6 +7,7 @@ from polars_mlmetrics.metrics.rankings import *
 from polars_mlmetrics.metrics.regression import *
 from polars_mlmetrics.metrics.separation import *
 from polars_mlmetrics.metrics.trials import *
+from polars_mlmetrics.metrics.values import *
 
 # Only what is declared, and no helper of these modules. Type checkers cannot read a list that is made when it runs, and
 # would see no metric at all: so they see no list.

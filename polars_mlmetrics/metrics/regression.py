@@ -207,14 +207,14 @@ def log_cosh(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]
     return u.per_row(u.sum("log_cosh", log_cosh_of(u.score - u.real)))
 
 
-@metric(range=(0, 1), best=None)
+@metric(range=(0, 1), best=None, reads=("truth",))
 def interval_coverage(
     u: Unit, low: End, high: End, *, average: Average = "micro", **options: Unpack[Averaged]
 ) -> pl.Expr:
     """The share of truths that lie within their interval: Σw·[low <= t <= high] / Σw.
 
     The ends are columns or expressions of each row (or numbers); a row whose ends are the wrong way round is broken.
-    The score does not matter, but the table must have one: `score="low"` will do. The share is to be near the level
+    The share is to be near the level
     that the intervals promise: above it they are too wide. Wide enough they cover all, so look at `interval_width`
     beside it, or at `interval_score` for both.
     """
@@ -223,7 +223,7 @@ def interval_coverage(
     return u.per_row(u.sum(f"covered@{interval.name}", covered))
 
 
-@metric(range=(0, INFINITY), best="min")
+@metric(range=(0, INFINITY), best="min", reads=("truth",))
 def interval_width(u: Unit, low: End, high: End, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
     """The mean width of the intervals of the rows whose truth is known: Σw·(high - low) / Σw.
 
@@ -234,7 +234,7 @@ def interval_width(u: Unit, low: End, high: End, *, average: Average = "micro", 
     return u.per_row(u.sum(f"width@{interval.name}", interval.high - interval.low))
 
 
-@metric(range=(0, INFINITY), best="min")
+@metric(range=(0, INFINITY), best="min", reads=("truth",))
 def interval_score(
     u: Unit,
     low: End,

@@ -10,14 +10,14 @@ from polars_mlmetrics.formula.parameters import Count, Options
 from polars_mlmetrics.formula.unit import Unit
 
 
-@metric(grain="sample", range=(0, 1), best="max", undefined_when="fewer than k trials")
+@metric(grain="sample", range=(0, 1), best="max", undefined_when="fewer than k trials", reads=("truth",))
 def pass_at(u: Unit, k: Count, **options: Unpack[Options]) -> pl.Expr:
     """The chance that at least one of k trials of a sample succeeds, pass@k: 1 - C(n-c, k) / C(n, k).
 
     Of the n rows of a sample, c are true; the k trials are drawn from them without replacement (Chen et al. 2021,
     "Evaluating Large Language Models Trained on Code"). So it is right on average for any n >= k, and 1 - (1 - c/n)^k
-    is not. The order of the scores does not matter: a log without scores says `score="truth"`. If a score chooses the k
-    trials that count, use `hit_at`: of equal scores both are one number. If all k must succeed, use `pass_all`.
+    is not. If a score chooses the k trials that count, use `hit_at`: of equal scores both are one number. If all k must
+    succeed, use `pass_all`.
     """
     if k <= FEW:
         chance = mean_at_first(lambda place: pl.lit(1.0), u.rows(), u.positives(), places=k)
@@ -28,14 +28,13 @@ def pass_at(u: Unit, k: Count, **options: Unpack[Options]) -> pl.Expr:
     return pl.when(u.rows() >= k).then(chance)
 
 
-@metric(grain="sample", range=(0, 1), best="max", undefined_when="fewer than k trials")
+@metric(grain="sample", range=(0, 1), best="max", undefined_when="fewer than k trials", reads=("truth",))
 def pass_all(u: Unit, k: Count, **options: Unpack[Options]) -> pl.Expr:
     """The chance that all of k trials of a sample succeed, pass^k: C(c, k) / C(n, k).
 
     Of the n rows of a sample, c are true; the k trials are drawn from them without replacement (Yao et al. 2024,
-    "τ-bench"). It says how reliable a system is, and falls as k grows, where pass@k rises; with k=1 both are c/n. The
-    order of the scores does not matter: a log without scores says `score="truth"`. If one success of the k is enough,
-    use `pass_at`.
+    "τ-bench"). It says how reliable a system is, and falls as k grows, where pass@k rises; with k=1 both are c/n. If
+    one success of the k is enough, use `pass_at`.
     """
     if k <= FEW:
         chance = all_marked_at_first(u.rows(), u.positives(), places=k)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,7 +12,7 @@ import polars as pl
 
 from polars_mlmetrics.data.door import check_columns, check_key_columns, type_of
 from polars_mlmetrics.data.expressions import check_no_pattern, is_pattern, is_row_wise, reserved
-from polars_mlmetrics.data.frames import Frame, is_at_hand, schema_of
+from polars_mlmetrics.data.frames import AnyFrame, Frame, is_at_hand, schema_of
 from polars_mlmetrics.data.roles import Bound, Table, check_free, checked_roles
 from polars_mlmetrics.engine.buckets import NumberedClusters
 from polars_mlmetrics.engine.plan import ReadFormulas
@@ -25,8 +26,18 @@ from polars_mlmetrics.query.verb import Verb, flat, not_a_metric
 OF_CLUSTERS = WITHOUT, WITHOUT_COARSE
 """The columns of rows for their buckets."""
 
+
+class UnreadKey(ABC):
+    """A key that the values of the log decide."""
+
+    @abstractmethod
+    def of(self, frame: AnyFrame) -> pl.Expr:
+        """The key as an expression of each row."""
+
+
 Key = str | pl.Expr
-Keys = Key | Sequence[Key]
+AnyKey = Key | UnreadKey
+Keys = AnyKey | Sequence[AnyKey]
 
 
 class KeyColumn(NamedTuple):
@@ -84,7 +95,7 @@ class Query:
         rows = verb.rows(frame, schema) if log is None else frame.lazy()
         bound = checked_roles(roles)
         metrics, plain, order = _sorted_out(given, bound)
-        reader = KeyReader(rows, schema, added, keys)
+        reader = KeyReader(rows, schema, added, keys, frame)
         by_columns = reader.read(by)
         sets = None if slices is None else _each_once(reader.read(key) for key in checked_slices(slices))
         types = reader.types() if clusters is None else reader.types() | dict.fromkeys(OF_CLUSTERS, pl.Int64())
@@ -224,11 +235,23 @@ def check_names(names: Sequence[str]) -> None:
             )
 
 
-def listed(keys: Keys | None) -> list[Key]:
+def listed(keys: Keys | None) -> list[AnyKey]:
     """Keys that may be one, or none, as a list."""
     if keys is None:
         return []
-    return [keys] if isinstance(keys, str | pl.Expr) else list(keys)
+    return [keys] if isinstance(keys, str | pl.Expr | UnreadKey) else list(keys)
+
+
+def settled(key: AnyKey, frame: pl.DataFrame | None) -> Key:
+    """A key as a column or an expression: the values of a DataFrame decide those that are not known yet."""
+    if not isinstance(key, UnreadKey):
+        return key
+    if frame is None:
+        raise ParameterError(
+            f"{key!r} looks at the values, and a call on a LazyFrame or a state reads none. Pass the edges, or the log "
+            f"that decides them: {repr(key).removesuffix(')')}, of=log)."
+        )
+    return key.of(frame)
 
 
 class KeyReader:
@@ -240,8 +263,10 @@ class KeyReader:
         schema: pl.Schema,
         added: Sequence[pl.Expr] = (),
         keys: Sequence[str] | None = None,
+        frame: Frame | None = None,
     ) -> None:
         self._rows = rows
+        self._frame = frame if isinstance(frame, pl.DataFrame) else None
         self._schema = schema
         self._known = schema if keys is None else {name: schema[name] for name in keys}
         self._keeps_names = keys is None
@@ -273,6 +298,7 @@ class KeyReader:
             check_key_columns([key], self._known, of=self._of)
             _check_key([key])
             return KeyColumn(key, key) if self._keeps_names else self._added(key, pl.col(key))
+        key = settled(key, self._frame if self._keeps_names else None)
         if not isinstance(key, pl.Expr):
             raise ParameterError(f"a key is a column name or an expression, not {key!r}.")
         check_key_columns(_one_output(key).meta.root_names(), self._known, of=self._of)
@@ -310,7 +336,7 @@ def _check_key(names: Sequence[str]) -> None:
 
 def checked_slices(slices: Sequence[Keys]) -> Sequence[Keys]:
     """The groupings of slices=, or an error where it is one column."""
-    if isinstance(slices, str | pl.Expr) or not isinstance(slices, Sequence):
+    if isinstance(slices, str | pl.Expr | UnreadKey) or not isinstance(slices, Sequence):
         raise ParameterError(f"slices takes a list, each entry a column or a list of columns, not {slices!r}.")
     return slices
 

@@ -12,7 +12,7 @@ import polars as pl
 from polars_mlmetrics.data.expressions import text_of_key
 from polars_mlmetrics.errors import INTERNAL, ParameterError, at_callers_line
 from polars_mlmetrics.formula.parameters import Count, check_parameter
-from polars_mlmetrics.query.query import Key, KeyColumn, Query
+from polars_mlmetrics.query.query import AnyKey, KeyColumn, Query, UnreadKey
 
 PLACE = f"{INTERNAL}place"
 
@@ -114,7 +114,7 @@ def of_plain(name: str, samples: pl.Expr | None, min_samples: int | None) -> Res
 
 
 @at_callers_line
-def cube(*columns: Key, depth: int | None = None) -> list[list[Key]]:
+def cube(*columns: AnyKey, depth: int | None = None) -> list[list[AnyKey]]:
     """Every combination of some columns, as `slices=` takes them: SQL's CUBE, without the whole, which is always there.
 
     Parameters
@@ -137,7 +137,7 @@ def cube(*columns: Key, depth: int | None = None) -> list[list[Key]]:
 
 
 @at_callers_line
-def rollup(*columns: Key) -> list[list[Key]]:
+def rollup(*columns: AnyKey) -> list[list[AnyKey]]:
     """The first column, the first two, and so on, as `slices=` takes them: SQL's ROLLUP, without the whole.
 
     Examples
@@ -150,11 +150,11 @@ def rollup(*columns: Key) -> list[list[Key]]:
     return [list(columns[: size + 1]) for size in range(len(columns))]
 
 
-def _check_columns(caller: str, columns: Sequence[Key]) -> None:
+def _check_columns(caller: str, columns: Sequence[AnyKey]) -> None:
     if not columns:
         raise ParameterError(f"{caller} needs at least one column.")
     for column in columns:
-        if not isinstance(column, str | pl.Expr):
+        if not isinstance(column, str | pl.Expr | UnreadKey):
             raise ParameterError(f"{caller} takes columns one by one, names or expressions, not {column!r}.")
     names = [column for column in columns if isinstance(column, str)]
     for name in names:

@@ -18,7 +18,7 @@ from polars_mlmetrics.engine.contents import Contents
 from polars_mlmetrics.errors import INTERNAL, ParameterError
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.reproduction import signature_of
-from polars_mlmetrics.query.query import Key, Keys, checked_slices, listed
+from polars_mlmetrics.query.query import Key, Keys, checked_slices, listed, settled
 from polars_mlmetrics.query.verb import Verb, check_no_roles
 
 MODEL = f"{INTERNAL}model"
@@ -75,9 +75,11 @@ class ReportQuestion:
             between = MODELS
         if between is None and baseline is not None:
             raise ParameterError(f"baseline={baseline!r} needs the column of the models: pass between=.")
-        keys = [] if slices is None else [listed(key) for key in checked_slices(slices)]
-        groups = listed(by)
-        for key in [*groups, *(key for each in keys for key in each), *listed(between)]:
+        at_hand = frame if isinstance(frame, pl.DataFrame) and not is_of_state else None
+        keys = [[settled(key, at_hand) for key in listed(each)] for each in checked_slices(slices or [])]
+        groups = [settled(key, at_hand) for key in listed(by)]
+        models = [] if between is None else [between]
+        for key in [*groups, *(key for each in keys for key in each), *models]:
             check_columns(_columns_of(key), known)
         times = [key for key in [*groups, *(each[0] for each in keys if len(each) == 1)] if _is_time(frame, key)]
         rest = [[key] for key in groups if not _is_time(frame, key)]
@@ -163,7 +165,8 @@ class ReportQuestion:
         """The same of rows that are quick to read: what is more than a scan is run once, and its columns are held."""
         if self.contents is not None or is_at_hand(self.frame):
             return self
-        keys = [*listed(self.between), *(key for each in self.all_slices for key in each)]
+        models = [] if self.between is None else [self.between]
+        keys = [*models, *(key for each in self.all_slices for key in each)]
         columns = {name for key in keys for name in _columns_of(key)} | ({MODELS} if self.pools_models else set())
         measures = [measure for metric in self.metrics for measure in metric.tree.on_the_rest(self.roles).measures()]
         columns |= {name for measure in measures for name in measure.columns_read}

@@ -139,6 +139,7 @@ WRONG: dict[str, Callable[[], Any]] = {
     "rollup": mlm.rollup,
     "scan": lambda: mlm.scan("not there"),
     "scan_states": lambda: mlm.scan_states("not there"),
+    "bins": lambda: mlm.bins("age", 1),
     "slice_filter": lambda: mlm.slice_filter(LOG),
     "state": lambda: mlm.state(LOG, mlm.f1()),
     "table": lambda: mlm.table("not a frame"),

@@ -22,7 +22,10 @@ OF_CLASSES = ("classification_accuracy", "global_accuracy")
 def made(name: str, average: str = NO_AVERAGE) -> mlm.Metric:
     """A metric of the catalogue, with what it cannot do without."""
     given = {"average": AVERAGES[average]} if average in AVERAGES else {}
-    metric = getattr(mlm, name)(**next(variants(name)), **given)
+    parameters = next(variants(name))
+    if "value" in parameters:
+        parameters["value"] = "score"
+    metric = getattr(mlm, name)(**parameters, **given)
     # Of a float score a truth of whole numbers is no class.
     return metric.on(truth=pl.col("truth").cast(pl.Float64)) if name in OF_CLASSES else metric
 
@@ -199,7 +202,7 @@ def test_a_wide_scan_is_noticed(log: pl.LazyFrame) -> None:
 @every_metric
 def test_a_plan_reads_what_its_metric_needs(log: pl.LazyFrame, plan_of: PlanOf, average: str, names: list[str]) -> None:
     for name in names:
-        needed = {"score", "truth"}
+        needed = {*mlm.CATALOGUE[name].reads} or {"mean": {"score"}, "share": {"truth"}}[name]
         needed |= {"label"} if average in OF_LABELS else set()
         needed |= {"sample"} if average == "samples" or mlm.CATALOGUE[name].grain == "sample" else set()
         needed |= {"sample", "label"} if name in ("labelwise_precision", "information_score") else set()

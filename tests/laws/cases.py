@@ -64,9 +64,11 @@ OF_NAME: dict[str, list[Any]] = {
     "fn": [2.0],
     "tp": [-1.0],
     "tn": [-0.5],
+    "value": ["estimate"],
+    "condition": ["truth"],
 }
 UNDEFINED = 0.25
-SHARED = ("average", "threshold", "inclusive", "labels", "undefined", "prior")
+SHARED = ("best", "range", "average", "threshold", "inclusive", "labels", "undefined", "prior")
 SCORE_OF = {"probability": "score", "logit": "logit", "positive": "rate", "above -1": "rate", "any": "answer"}
 TRUTH_OF = {
     "binary": "truth", "soft": "soft", "gain": "gain", "real": "real", "positive": "amount",
@@ -104,7 +106,11 @@ class Case:
 
     @cached_property
     def score(self) -> str:
-        """The column of a score of the kind it takes."""
+        """The column of a score of the kind it takes; of a metric that needs none, that of the truth or of its own."""
+        if self._own_column is not None:
+            return self._own_column
+        if "score" not in self.declared.needs:
+            return self.truth
         kind = oracle.score_kind(self.name, self.params)
         if kind != "real":
             return SCORE_OF[kind]
@@ -112,7 +118,14 @@ class Case:
 
     @cached_property
     def truth(self) -> str:
+        if self._own_column is not None:
+            return self._own_column
         return TRUTH_OF[oracle.truth_kind(self.name, self.params)]
+
+    @property
+    def _own_column(self) -> str | None:
+        """The column that it reads by a parameter, in place of score and truth."""
+        return self.params.get("value", self.params.get("condition"))
 
     @property
     def average(self) -> str:
@@ -245,7 +258,7 @@ def values_of(parameter: inspect.Parameter) -> list[Any]:
             found += get_args(kind)
         elif kind is bool:
             found += [False, True]
-        elif kind in (int, float):
+        elif kind in (int, float) or (kind is pl.Expr and not found and parameter.name in OF_NAME):
             candidates = OF_NAME.get(parameter.name, WHOLE if kind is int else REAL)
             admitted = [value for value in candidates if all(bound.admits(value) for bound in bounds)]
             found += admitted[:3] if bounds or parameter.name in OF_NAME else [-3.0]

@@ -22,17 +22,17 @@ A_PATTERN = "Polars reads this name as a pattern for several columns. Rename the
 # -- every parameter that names a column -------------------------------------------------------------------------------
 
 OF_COLUMNS = (
-    "by slices between over cluster keep features order of_sample of_label target where rules true_labels known"
+    "by slices column between over cluster keep features order of_sample of_label target where rules true_labels known"
 )
 NAMING = {*OF_COLUMNS.split(), *ROLE_NAMES}
 """The parameters that name columns, or are made of columns."""
 
 OF_OTHER_THINGS = """
 frame table state found row rule schema returned truths asked source path folder metric metrics weights range best
-undefined_when grain counts needs_negatives interval influence numerator denominator baseline per kind threshold
+undefined_when grain counts needs_negatives reads interval influence numerator denominator baseline per kind threshold
 inclusive points bins buckets ci margin pairs adjust worse top depth k min_samples tidy signature passes memory progress
 prepare gone overwrite storage_options strict credential_provider ignore skipped thorough severity on_undefined
-title static classes labels sample_weight n_labels format hive missing version folds on_flag anytime undefined
+title static classes labels sample_weight n_labels format hive missing version folds on_flag anytime undefined edges of
 """
 OTHERS = {*OF_OTHER_THINGS.split()}
 
@@ -104,6 +104,7 @@ def cases() -> Iterator[tuple[str, str, Call, Any]]:
 CASES = list(cases())
 
 WITHOUT_FRAMES = {
+    ("bins", "column"): lambda name, _: mlm.bins(name, [1]),
     ("average_score", "target"): lambda name, _: mlm.average_score(mlm.mae(), target=name),
     **{
         ("listed_type", of): lambda name, _, of=of: mlm.listed_type(**{of: name})

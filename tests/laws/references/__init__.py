@@ -12,3 +12,4 @@ from tests.laws.references.regression import *
 from tests.laws.references.rows import *
 from tests.laws.references.separation import *
 from tests.laws.references.trials import *
+from tests.laws.references.values import *

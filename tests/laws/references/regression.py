@@ -85,17 +85,17 @@ def log_cosh(rows: Sequence[Row]) -> float | None:
     return mean(rows, [of(abs(row.score - row.truth)) for row in rows])
 
 
-@reference(reads="truth", truth="real")
+@reference(reads="truth", truth="real", needs="truth")
 def interval_coverage(rows: Sequence[Row], *, low: float, high: float) -> float | None:
     return mean(rows, [float(low <= row.truth <= high) for row in rows])
 
 
-@reference(reads="truth", truth="real")
+@reference(reads="truth", truth="real", needs="truth")
 def interval_width(rows: Sequence[Row], *, low: float, high: float) -> float | None:
     return mean(rows, [high - low for _ in rows])
 
 
-@reference(reads="truth", truth="real")
+@reference(reads="truth", truth="real", needs="truth")
 def interval_score(rows: Sequence[Row], *, low: float, high: float, level: float = 0.9) -> float | None:
     """By the pinball losses of the two quantiles that the ends are."""
     tail = (1 - level) / 2

@@ -16,6 +16,7 @@ class Declared:
 
     units: str = "average"  # "average" chooses them; else "group", "sample" or "label"
     reads: str = "score truth"
+    needs: str = "score truth"  # those whose null leaves a row out, read or not
     score: str = "real"  # real | probability | positive | above -1 | any
     truth: str = "binary"  # binary | soft | gain | real | positive | above -1 | any
     looks_across: bool = False  # the value of a row needs the other rows of its sample, whatever the units are

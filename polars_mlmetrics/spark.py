@@ -33,7 +33,8 @@ from polars_mlmetrics.formula.over_targets import OverTargets
 from polars_mlmetrics.metrics.decisions import n_samples
 from polars_mlmetrics.places.finding import found_files
 from polars_mlmetrics.places.fingerprints import fingerprints_of, name_in
-from polars_mlmetrics.query.query import AnyKey, Keys, Query, listed, settled
+from polars_mlmetrics.query.keys import AnyKey, Keys, listed, settled
+from polars_mlmetrics.query.query import Query
 from polars_mlmetrics.query.question import Level, Question
 from polars_mlmetrics.query.results import names_of, stacked
 from polars_mlmetrics.query.source import source_of

@@ -28,7 +28,8 @@ from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.parameters import Above, check_parameter
 from polars_mlmetrics.formula.tree import without_name
 from polars_mlmetrics.metrics.separation import OPERATING
-from polars_mlmetrics.query.query import KeyColumn, Keys, Query, listed
+from polars_mlmetrics.query.keys import KeyColumn, Keys, listed
+from polars_mlmetrics.query.query import Query
 from polars_mlmetrics.query.question import Question
 from polars_mlmetrics.query.results import ResultColumns, stacked
 from polars_mlmetrics.query.verb import Verb

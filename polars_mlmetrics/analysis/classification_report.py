@@ -15,7 +15,8 @@ from polars_mlmetrics.formula.averages import Average
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.shared import Threshold
 from polars_mlmetrics.metrics.decisions import f1, precision, recall, support
-from polars_mlmetrics.query.query import Keys, check_names
+from polars_mlmetrics.query.keys import Keys
+from polars_mlmetrics.query.query import check_names
 from polars_mlmetrics.query.question import Level, Question
 from polars_mlmetrics.query.results import names_of
 from polars_mlmetrics.query.verb import Verb

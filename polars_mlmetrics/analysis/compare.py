@@ -14,7 +14,7 @@ from polars_mlmetrics.data.frames import AnyFrame, Frame, Names, as_given_later,
 from polars_mlmetrics.data.roles import MODEL, Roles, checked_roles
 from polars_mlmetrics.errors import ParameterError, at_callers_line
 from polars_mlmetrics.formula.parameters import check_parameter
-from polars_mlmetrics.query.query import Key, Keys
+from polars_mlmetrics.query.keys import Key, Keys
 from polars_mlmetrics.query.question import Question
 from polars_mlmetrics.query.verb import Verb
 

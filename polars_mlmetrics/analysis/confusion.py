@@ -32,7 +32,8 @@ from polars_mlmetrics.formula.shared import NOT_RETURNED, Threshold
 from polars_mlmetrics.intervals.intervals import Intervals
 from polars_mlmetrics.intervals.limits import Limits
 from polars_mlmetrics.metrics import decisions
-from polars_mlmetrics.query.query import KeyColumn, KeyReader, Keys, check_names, columns_of
+from polars_mlmetrics.query.keys import KeyColumn, KeyReader, Keys, columns_of
+from polars_mlmetrics.query.query import check_names
 from polars_mlmetrics.query.question import Confidence, Level, Question, check_whole, confidence_of
 from polars_mlmetrics.query.requirements import check_keys
 from polars_mlmetrics.query.results import Result, ResultColumns, wide_names

@@ -14,7 +14,7 @@ from polars_mlmetrics.errors import ParameterError, at_callers_line, unknown
 from polars_mlmetrics.formula.curve import Cells
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.parameters import Above, Count, check_parameter
-from polars_mlmetrics.query.query import Keys
+from polars_mlmetrics.query.keys import Keys
 from polars_mlmetrics.query.question import Level, Question
 from polars_mlmetrics.query.results import ENDS, ResultColumns, stacked
 from polars_mlmetrics.query.verb import Verb, flat

@@ -11,7 +11,7 @@ from polars_mlmetrics.data.roles import Roles
 from polars_mlmetrics.errors import NameCollisionError, ParameterError, at_callers_line
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.intervals.kinds import core_of
-from polars_mlmetrics.query.query import AnyKey, Key, Keys, listed
+from polars_mlmetrics.query.keys import AnyKey, Key, Keys, listed
 from polars_mlmetrics.query.question import Question
 from polars_mlmetrics.query.verb import Verb
 

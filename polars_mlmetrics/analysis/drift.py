@@ -37,7 +37,8 @@ from polars_mlmetrics.formula.parameters import Above, check_parameter
 from polars_mlmetrics.intervals.interval import FEW_BUCKETS, few_decide
 from polars_mlmetrics.intervals.intervals import DOMINANT, MANY_BUCKETS, SEEMS_FEW, flag_of
 from polars_mlmetrics.intervals.student_t import benjamini_hochberg
-from polars_mlmetrics.query.query import Key, Keys, Query, listed
+from polars_mlmetrics.query.keys import Key, Keys, listed
+from polars_mlmetrics.query.query import Query
 from polars_mlmetrics.query.results import ResultColumns, stacked
 from polars_mlmetrics.query.verb import Verb
 

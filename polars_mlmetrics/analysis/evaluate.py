@@ -19,7 +19,8 @@ from polars_mlmetrics.formula.reproduction import signature_of
 from polars_mlmetrics.intervals.intervals import Intervals
 from polars_mlmetrics.intervals.kinds import buckets_for
 from polars_mlmetrics.metrics.decisions import n_samples
-from polars_mlmetrics.query.query import Keys, Query, check_reached
+from polars_mlmetrics.query.keys import Keys
+from polars_mlmetrics.query.query import Query, check_reached
 from polars_mlmetrics.query.question import Confidence, Level, Question
 from polars_mlmetrics.query.reported_value import Account, check_samples
 from polars_mlmetrics.query.requirements import check_listed, check_measure, check_unit_key
@@ -27,7 +28,7 @@ from polars_mlmetrics.query.results import Result, names_of, of_plain, stacked, 
 from polars_mlmetrics.query.source import passes_of
 from polars_mlmetrics.query.verb import Verb
 
-EVALUATE = Verb("evaluate", takes_expressions=True)
+EVALUATE = Verb("evaluate", takes_lists=True, takes_expressions=True)
 
 
 @at_callers_line
@@ -63,7 +64,8 @@ def evaluate(
         The columns (or row-wise expressions) whose every combination is a group.
     slices
         Further groupings, each a column or a list of columns. The whole comes first in every group, then each slice;
-        the columns `sliced_by` and `slice` say which row is which.
+        the columns `sliced_by` and `slice` say which row is which. Of a column of lists, such as tags, each value is a
+        slice, and a row counts once in the slice of each value of its list.
     per
         "label" or "sample" stops before averaging: one row per unit of each group. Samples are in no order.
     min_samples
@@ -168,7 +170,7 @@ def values_of(
         results |= {name: of_plain(name, samples, min_samples) for name in query.plain_names}
         tables = [groups()] if metrics or samples is not None else []
         if query.plain:
-            tables.append(fold(query.rows, by, query.plain))
+            tables.append(fold(query.rows_for(by), by, query.plain))
         table = joined(tables, by)
         if per == "label":
             table = _with_absent_labels(table, query, metrics, [*by, *keys])
@@ -251,5 +253,5 @@ def _with_absent_labels(units: pl.LazyFrame, query: Query, metrics: Sequence[Nod
         return units
     *by, label = keys
     labels = pl.LazyFrame({label: pl.Series(vocabulary, dtype=query.schema[label], strict=False)})
-    expected = query.rows.select(by).unique().join(labels, how="cross") if by else labels
+    expected = query.rows_for(by).select(by).unique().join(labels, how="cross") if by else labels
     return expected.join(units, on=keys, how="full", coalesce=True, nulls_equal=True)

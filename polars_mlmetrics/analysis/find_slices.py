@@ -25,7 +25,8 @@ from polars_mlmetrics.errors import (
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.parameters import Count, check_parameter
 from polars_mlmetrics.formula.tree import WITHOUT_INTERVAL
-from polars_mlmetrics.query.query import Key, Keys, Query, check_names
+from polars_mlmetrics.query.keys import Key, Keys
+from polars_mlmetrics.query.query import Query, check_names
 from polars_mlmetrics.query.question import Question, check_clusters
 from polars_mlmetrics.query.verb import Verb
 from polars_mlmetrics.slice_search.choose import Members, candidates_of, choose, hide_repeats

@@ -11,7 +11,7 @@ from polars_mlmetrics.analysis.evaluate import values_of
 from polars_mlmetrics.data.frames import AnyFrame, answer_as_given
 from polars_mlmetrics.errors import StateError, at_callers_line
 from polars_mlmetrics.formula.parameters import check_parameter
-from polars_mlmetrics.query.query import Keys
+from polars_mlmetrics.query.keys import Keys
 from polars_mlmetrics.query.question import Level, Question
 from polars_mlmetrics.query.verb import Verb
 

@@ -16,7 +16,8 @@ from polars_mlmetrics.errors import INTERNAL, at_callers_line
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.parameters import Count, check_parameter
 from polars_mlmetrics.intervals.interval import NOISE
-from polars_mlmetrics.query.query import Key, Keys, check_names, listed
+from polars_mlmetrics.query.keys import Key, Keys, listed
+from polars_mlmetrics.query.query import check_names
 from polars_mlmetrics.query.question import Question
 from polars_mlmetrics.query.results import ResultColumns
 from polars_mlmetrics.query.verb import Verb

@@ -35,7 +35,8 @@ from polars_mlmetrics.intervals.interval import FEW_BUCKETS, few_decide, unless_
 from polars_mlmetrics.intervals.intervals import FLAGS, SEEMS_FEW, flag_of, flag_without_interval
 from polars_mlmetrics.intervals.kinds import coarseness_of, core_of, is_share, range_of
 from polars_mlmetrics.intervals.student_t import shared_level, t_at, welch
-from polars_mlmetrics.query.query import AnyKey, Keys, check_names, listed
+from polars_mlmetrics.query.keys import AnyKey, Keys, listed
+from polars_mlmetrics.query.query import check_names
 from polars_mlmetrics.query.question import Confidence, Question
 from polars_mlmetrics.query.reported_value import several_models
 from polars_mlmetrics.query.results import ResultColumns, slice_text

@@ -11,7 +11,7 @@ from polars_mlmetrics.data.frames import AnyFrame, Names, as_given_later, schema
 from polars_mlmetrics.data.roles import MODEL, Roles
 from polars_mlmetrics.errors import at_callers_line
 from polars_mlmetrics.formula.metric import Metric
-from polars_mlmetrics.query.query import Key, Keys
+from polars_mlmetrics.query.keys import Key, Keys
 from polars_mlmetrics.query.question import Question
 from polars_mlmetrics.query.verb import Verb
 

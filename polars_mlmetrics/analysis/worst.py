@@ -14,7 +14,8 @@ from polars_mlmetrics.data.roles import Roles
 from polars_mlmetrics.errors import INTERNAL, ParameterError, at_callers_line
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.parameters import Count, check_parameter
-from polars_mlmetrics.query.query import Keys, Query, check_names
+from polars_mlmetrics.query.keys import Keys
+from polars_mlmetrics.query.query import Query, check_names
 from polars_mlmetrics.query.question import Level, Question
 from polars_mlmetrics.query.results import ResultColumns
 from polars_mlmetrics.query.verb import Verb

@@ -17,7 +17,7 @@ from polars_mlmetrics.errors import ParameterError, TableError, at_callers_line,
 from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.parameters import check_parameter
-from polars_mlmetrics.query.query import KeyReader, Keys, checked_slices, columns_of
+from polars_mlmetrics.query.keys import KeyReader, Keys, checked_slices, columns_of
 from polars_mlmetrics.query.requirements import check_keys
 from polars_mlmetrics.query.results import ResultColumns
 from polars_mlmetrics.query.source import passes_over

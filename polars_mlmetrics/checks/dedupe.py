@@ -12,7 +12,7 @@ from polars_mlmetrics.data.door import check_columns
 from polars_mlmetrics.data.frames import AnyFrame, as_given, schema_of
 from polars_mlmetrics.data.roles import Roles, Table, check_free, checked_roles
 from polars_mlmetrics.errors import INTERNAL, ParameterError, TableError, at_callers_line, shown_row, unknown
-from polars_mlmetrics.query.query import KeyColumn, KeyReader, Keys
+from polars_mlmetrics.query.keys import KeyColumn, KeyReader, Keys
 from polars_mlmetrics.query.verb import Verb
 
 DEDUPE = Verb("dedupe")

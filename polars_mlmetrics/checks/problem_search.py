@@ -21,7 +21,7 @@ from polars_mlmetrics.engine.ranking import code_of
 from polars_mlmetrics.engine.unnamed_clusters import FIRST, N_SAMPLES, unnamed_clusters
 from polars_mlmetrics.errors import INTERNAL, MOST_VALUES, hides_values, shown_row
 from polars_mlmetrics.formula.arithmetic import bits_of
-from polars_mlmetrics.query.query import KeyColumn
+from polars_mlmetrics.query.keys import KeyColumn
 
 FEW = 0.5
 """With more values than this share of the rows, the slices of a column have one or two rows each."""

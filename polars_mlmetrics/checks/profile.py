@@ -17,7 +17,7 @@ from polars_mlmetrics.data.roles import Roles, checked_roles
 from polars_mlmetrics.engine.folds import fold
 from polars_mlmetrics.errors import INTERNAL, at_callers_line, in_words
 from polars_mlmetrics.formula.arithmetic import ratio
-from polars_mlmetrics.query.query import KeyReader, Keys
+from polars_mlmetrics.query.keys import KeyReader, Keys
 from polars_mlmetrics.query.results import ResultColumns
 from polars_mlmetrics.query.verb import Verb
 

@@ -12,7 +12,7 @@ from polars_mlmetrics.checks.table import AS_IS, ROWS, SCORE, TRUTH, LogTable
 from polars_mlmetrics.data.expressions import text_of_key
 from polars_mlmetrics.data.roles import MODEL
 from polars_mlmetrics.engine.folds import fold
-from polars_mlmetrics.query.query import KeyColumn
+from polars_mlmetrics.query.keys import KeyColumn
 
 SLICES_DIFFER = Problem(
     "slices_differ_between_models",

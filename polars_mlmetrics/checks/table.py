@@ -15,7 +15,7 @@ from polars_mlmetrics.errors import INTERNAL, ColumnError, NameCollisionError, s
 from polars_mlmetrics.formula.measure import Measure
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.shared import Decision
-from polars_mlmetrics.query.query import KeyColumn
+from polars_mlmetrics.query.keys import KeyColumn
 
 SCORE, TRUTH, WEIGHT = (f"{INTERNAL}{role}" for role in ("score", "truth", "weight"))
 """The roles as columns: as Float64 where they are numbers, or else as they are."""

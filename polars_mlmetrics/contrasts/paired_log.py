@@ -22,7 +22,8 @@ from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.over_targets import samples_of_all
 from polars_mlmetrics.query.complete_samples import CompleteSamples
-from polars_mlmetrics.query.query import KeyColumn, Query
+from polars_mlmetrics.query.keys import KeyColumn
+from polars_mlmetrics.query.query import Query
 from polars_mlmetrics.query.question import Question
 
 FEATURES = f"{INTERNAL}features"

@@ -25,7 +25,7 @@ from polars_mlmetrics.errors import (
     shown_values,
     unknown,
 )
-from polars_mlmetrics.query.query import AnyKey, Key, Keys, listed
+from polars_mlmetrics.query.keys import AnyKey, Key, Keys, listed
 from polars_mlmetrics.query.verb import Verb
 
 N_PAIRS, N_UNPAIRED = f"{INTERNAL}n_pairs", f"{INTERNAL}n_unpaired"

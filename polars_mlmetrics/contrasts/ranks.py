@@ -39,7 +39,7 @@ from polars_mlmetrics.intervals.intervals import Intervals, flag_of, flag_withou
 from polars_mlmetrics.intervals.kinds import coarseness_of, core_of
 from polars_mlmetrics.intervals.student_t import clusters_in, holm, p_value, t_at
 from polars_mlmetrics.query.complete_samples import COUNTED, LEFT_OUT, CompleteSamples
-from polars_mlmetrics.query.query import KeyColumn
+from polars_mlmetrics.query.keys import KeyColumn
 from polars_mlmetrics.query.question import Confidence, Question
 from polars_mlmetrics.query.reported_value import several_models
 from polars_mlmetrics.query.results import ResultColumns, stacked

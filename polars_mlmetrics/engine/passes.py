@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Literal
@@ -44,6 +45,11 @@ class Passes:
     memory: int
     progress: bool
     _known: dict[int, list[pl.Expr]] = field(default_factory=dict)
+
+    def changed(self, change: Callable[[pl.LazyFrame], pl.LazyFrame]) -> Passes:
+        """The same passes over changed rows."""
+        files = None if self.files is None else self.files.changed(change)
+        return replace(self, rows=change(self.rows), files=files, _known={})
 
     def parts(self, bytes_a_row: int, n_rows: int | None = None) -> Generator[pl.LazyFrame]:
         """The rows, part by part. `bytes_a_row` is what a row takes while its part is worked on.
@@ -131,6 +137,13 @@ class FileByFile:
             raise ParameterError(
                 f"passes='files': read one by one, the files do not give the rows of this scan. {HINT}"
             )
+
+    def changed(self, change: Callable[[pl.LazyFrame], pl.LazyFrame]) -> FileByFile:
+        """The same files, their rows changed."""
+        prepared = self._prepared
+        found = copy(self)
+        found._prepared = lambda rows: change(prepared(rows))
+        return found
 
     def parts(self) -> list[pl.LazyFrame]:
         """The rows of each file. `check_unchanged` says, before and after they are read, whether they are those."""

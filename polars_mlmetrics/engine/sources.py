@@ -158,6 +158,10 @@ class LogSource(Source):
         self.label = label
         self.added = {column.meta.output_name(): column for column in added}
 
+    def changed(self, change: Callable[[pl.LazyFrame], pl.LazyFrame]) -> LogSource:
+        """The log with its rows changed."""
+        return LogSource(change(self.rows), self.label, self.schema, [*self.added.values()])
+
     def group_keys(self, measure: Measure, by: list[str]) -> list[str]:
         # One number stands for several by columns: a key less to match when millions of samples are folded.
         is_coded = measure.grain == "sample" and measure.per is None and len(by) > 1 and self._has_plain_keys(by)
@@ -255,6 +259,9 @@ class PassesSource(LogSource):
     def __init__(self, passes: Passes, label: str, schema: pl.Schema, added: Sequence[pl.Expr] = ()) -> None:
         super().__init__(passes.rows, label, schema, added)
         self._passes = passes
+
+    def changed(self, change: Callable[[pl.LazyFrame], pl.LazyFrame]) -> LogSource:
+        return PassesSource(self._passes.changed(change), self.label, self.schema, [*self.added.values()])
 
     def partials(self, partials: Sequence[Mergeable], by: list[str]) -> list[PartialTable]:
         apart, at_once = ([each for each in partials if self._is_apart(each) is whole] for whole in (True, False))

@@ -2,49 +2,39 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import polars as pl
 
-from polars_mlmetrics.data.door import check_columns, check_key_columns, type_of
-from polars_mlmetrics.data.expressions import check_no_pattern, is_pattern, is_row_wise, reserved
-from polars_mlmetrics.data.frames import AnyFrame, Frame, is_at_hand, schema_of
-from polars_mlmetrics.data.roles import Bound, Table, check_free, checked_roles
+from polars_mlmetrics.data.door import check_columns, check_key_columns
+from polars_mlmetrics.data.expressions import is_pattern, reserved
+from polars_mlmetrics.data.frames import Frame, is_at_hand, schema_of
+from polars_mlmetrics.data.roles import Bound, Table, checked_roles
 from polars_mlmetrics.engine.buckets import NumberedClusters
+from polars_mlmetrics.engine.list_slices import for_each_value
 from polars_mlmetrics.engine.plan import ReadFormulas
 from polars_mlmetrics.engine.replicates import WITHOUT, WITHOUT_COARSE
 from polars_mlmetrics.errors import INTERNAL, ColumnError, MetricError, NameCollisionError, ParameterError
 from polars_mlmetrics.formula.measure import Measure, Node, on_shown
 from polars_mlmetrics.formula.metric import Metric, metrics_in
+from polars_mlmetrics.query.keys import (
+    KeyColumn,
+    KeyReader,
+    Keys,
+    checked_slices,
+    columns_of,
+    each_once,
+    keys_of_lists,
+    one_output,
+)
 from polars_mlmetrics.query.requirements import check_measure, check_probabilities, check_targets, check_thresholds
 from polars_mlmetrics.query.verb import Verb, flat, not_a_metric
 
 OF_CLUSTERS = WITHOUT, WITHOUT_COARSE
 """The columns of rows for their buckets."""
-
-
-class UnreadKey(ABC):
-    """A key that the values of the log decide."""
-
-    @abstractmethod
-    def of(self, frame: AnyFrame) -> pl.Expr:
-        """The key as an expression of each row."""
-
-
-Key = str | pl.Expr
-AnyKey = Key | UnreadKey
-Keys = AnyKey | Sequence[AnyKey]
-
-
-class KeyColumn(NamedTuple):
-    """A key of the result: the name it is given, and the column of the rows in which it stands."""
-
-    name: str
-    column: str
 
 
 @dataclass
@@ -63,6 +53,8 @@ class Query:
     """The roles as they were given."""
     n_rows: int | None
     """How many rows there are, where they are in memory."""
+    lists: Mapping[str, str]
+    """The list columns of which each value is a slice, by the keys of these values."""
     holds_rows: bool = True
     """Whether Polars is to hold rows that are more than a scan."""
     clusters: NumberedClusters | None = None
@@ -97,12 +89,25 @@ class Query:
         metrics, plain, order = _sorted_out(given, bound)
         reader = KeyReader(rows, schema, added, keys, frame)
         by_columns = reader.read(by)
-        sets = None if slices is None else _each_once(reader.read(key) for key in checked_slices(slices))
+        sets = None if slices is None else each_once(reader.read(key) for key in checked_slices(slices))
+        lists, of_values = keys_of_lists(sets or [], reader.schema()) if verb.takes_lists else ({}, {})
+        sets = sets and [[lists.get(key, key) for key in keys] for keys in sets]
         types = reader.types() if clusters is None else reader.types() | dict.fromkeys(OF_CLUSTERS, pl.Int64())
-        schema = pl.Schema({**(schema if log is None else log), **types})
+        schema = pl.Schema({**(schema if log is None else log), **types, **of_values})
         n_rows = frame.height if isinstance(frame, pl.DataFrame) and log is None else None
         query = cls(
-            rows, reader.added, schema, metrics, plain, order, by_columns, sets, bound, n_rows, clusters=clusters
+            rows,
+            reader.added,
+            schema,
+            metrics,
+            plain,
+            order,
+            by_columns,
+            sets,
+            bound,
+            n_rows,
+            {key.column: column for (_, column), key in lists.items()},
+            clusters=clusters,
         )
         query._check(frame)
         return query
@@ -137,6 +142,10 @@ class Query:
         rows = self.with_keys(self.frame)
         return rows.cache() if self.holds_rows and not self.is_at_hand else rows
 
+    def rows_for(self, by: Sequence[str]) -> pl.LazyFrame:
+        """The rows for groups by these keys: once for each value, where one is a value of a list."""
+        return for_each_value(self.rows, {key: column for key, column in self.lists.items() if key in by})
+
     def with_keys(self, rows: pl.LazyFrame) -> pl.LazyFrame:
         """Rows of the frame, with every key as a column."""
         rows = rows.with_columns(self.added) if self.added else rows
@@ -156,7 +165,8 @@ class Query:
     @property
     def columns_of_keys(self) -> list[str]:
         """The columns of the log that keys are worked out of."""
-        return columns_of([*self.by, *self.slice_keys], self.added)
+        keys = [key._replace(column=self.lists.get(key.column, key.column)) for key in self.slice_keys]
+        return columns_of([*self.by, *keys], self.added)
 
     @property
     def plain_names(self) -> list[str]:
@@ -210,14 +220,6 @@ class Query:
                     raise ColumnError(f"{key.name!r} is {self.schema[key.column]}: a slice must have a plain value.")
 
 
-def _each_once(slicings: Iterable[list[KeyColumn]]) -> list[list[KeyColumn]]:
-    """Slicings, each of the same columns once: `cube` has those that may be named beside it."""
-    found: dict[frozenset[KeyColumn], list[KeyColumn]] = {}
-    for keys in slicings:
-        found.setdefault(frozenset(keys), keys)
-    return list(found.values())
-
-
 def check_names(names: Sequence[str]) -> None:
     """Refuse names that the columns of a result cannot have together."""
     refused = reserved(names)
@@ -235,122 +237,6 @@ def check_names(names: Sequence[str]) -> None:
             )
 
 
-def listed(keys: Keys | None) -> list[AnyKey]:
-    """Keys that may be one, or none, as a list."""
-    if keys is None:
-        return []
-    return [keys] if isinstance(keys, str | pl.Expr | UnreadKey) else list(keys)
-
-
-def settled(key: AnyKey, frame: pl.DataFrame | None) -> Key:
-    """A key as a column or an expression: the values of a DataFrame decide those that are not known yet."""
-    if not isinstance(key, UnreadKey):
-        return key
-    if frame is None:
-        raise ParameterError(
-            f"{key!r} looks at the values, and a call on a LazyFrame or a state reads none. Pass the edges, or the log "
-            f"that decides them: {repr(key).removesuffix(')')}, of=log)."
-        )
-    return key.of(frame)
-
-
-class KeyReader:
-    """Turns keys, names or expressions, into columns of the rows."""
-
-    def __init__(
-        self,
-        rows: pl.LazyFrame,
-        schema: pl.Schema,
-        added: Sequence[pl.Expr] = (),
-        keys: Sequence[str] | None = None,
-        frame: Frame | None = None,
-    ) -> None:
-        self._rows = rows
-        self._frame = frame if isinstance(frame, pl.DataFrame) else None
-        self._schema = schema
-        self._known = schema if keys is None else {name: schema[name] for name in keys}
-        self._keeps_names = keys is None
-        self._of = "in the table" if keys is None else "a by column of the state"
-        self.added = list(added)
-        self._read: list[tuple[pl.Expr, str]] = []
-
-    def read(self, keys: Keys | None) -> list[KeyColumn]:
-        """The columns of one grouping: none for the whole."""
-        if keys is None:
-            return []
-        several = isinstance(keys, Sequence) and not isinstance(keys, str)
-        return [self._column(key) for key in (keys if several else [keys])]  # type: ignore[union-attr]
-
-    def rows(self) -> pl.LazyFrame:
-        """The rows, with every key as a column."""
-        return self._rows.with_columns(self.added) if self.added else self._rows
-
-    def types(self) -> dict[str, pl.DataType]:
-        """The types of the added columns."""
-        return {_name_of(column): type_of(column, self._schema) for column in self.added}
-
-    def schema(self) -> pl.Schema:
-        """The schema of the rows, with every key as a column."""
-        return pl.Schema({**self._schema, **self.types()})
-
-    def _column(self, key: Any) -> KeyColumn:
-        if isinstance(key, str):
-            check_key_columns([key], self._known, of=self._of)
-            _check_key([key])
-            return KeyColumn(key, key) if self._keeps_names else self._added(key, pl.col(key))
-        key = settled(key, self._frame if self._keeps_names else None)
-        if not isinstance(key, pl.Expr):
-            raise ParameterError(f"a key is a column name or an expression, not {key!r}.")
-        check_key_columns(_one_output(key).meta.root_names(), self._known, of=self._of)
-        name = key.meta.output_name()
-        _check_key([name, *key.meta.root_names()])
-        if key.meta.is_column() and self._keeps_names:
-            return KeyColumn(name, name)
-        if isinstance(key, Metric):
-            raise MetricError(f"a key is a column, such as by='model', and {key} is a metric.")
-        if not is_row_wise(key):
-            raise MetricError(f"a key must be computed row by row, and {key} is not. Add it as a column first.")
-        return self._added(name, key)
-
-    def _added(self, name: str, key: pl.Expr) -> KeyColumn:
-        # Under a name of its own: an alias may shadow a column that a role still needs. So may a key of a state.
-        for known, column in self._read:
-            if known.meta.eq(key):
-                return KeyColumn(name, column)
-        column = f"{INTERNAL}key_{len(self.added)}"
-        self._read.append((key, column))
-        self.added.append(key.alias(column))
-        return KeyColumn(name, column)
-
-
-def columns_of(keys: Iterable[KeyColumn], added: Sequence[pl.Expr]) -> list[str]:
-    """The columns that keys are worked out of, where those that are no columns of the rows are added."""
-    worked_out = {_name_of(column): column.meta.root_names() for column in added}
-    return [name for key in keys for name in worked_out.get(key.column, [key.column])]
-
-
-def _check_key(names: Sequence[str]) -> None:
-    check_free(names)
-    check_no_pattern(names, what="key")
-
-
-def checked_slices(slices: Sequence[Keys]) -> Sequence[Keys]:
-    """The groupings of slices=, or an error where it is one column."""
-    if isinstance(slices, str | pl.Expr | UnreadKey) or not isinstance(slices, Sequence):
-        raise ParameterError(f"slices takes a list, each entry a column or a list of columns, not {slices!r}.")
-    return slices
-
-
-def _name_of(column: pl.Expr) -> str:
-    return column.meta.output_name()
-
-
-def _one_output(expression: pl.Expr) -> pl.Expr:
-    if expression.meta.has_multiple_outputs():
-        raise ParameterError(f"{expression} stands for several columns: name them one by one.")
-    return expression
-
-
 def _sorted_out(given: Iterable[Any], roles: Mapping[str, Any]) -> tuple[list[Node], list[pl.Expr], list[str]]:
     metrics: list[Node] = []
     plain, order = [], []
@@ -359,7 +245,7 @@ def _sorted_out(given: Iterable[Any], roles: Mapping[str, Any]) -> tuple[list[No
             metrics.append(metric.tree.on_the_rest(roles))
             order.append(metric.output_name)
         elif isinstance(metric, pl.Expr):
-            plain.append(_aggregating(_one_output(metric)))
+            plain.append(_aggregating(one_output(metric)))
             order.append(metric.meta.output_name())
         else:
             raise not_a_metric(metric)

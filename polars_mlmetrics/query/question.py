@@ -20,7 +20,8 @@ from polars_mlmetrics.engine.replicates import WITHOUT, WITHOUT_COARSE
 from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.engine.state_rows import StateSource
 from polars_mlmetrics.errors import ColumnError, ParameterError, StateError, TableError, some
-from polars_mlmetrics.query.query import OF_CLUSTERS, Keys, Query
+from polars_mlmetrics.query.keys import Keys
+from polars_mlmetrics.query.query import OF_CLUSTERS, Query
 from polars_mlmetrics.query.source import LOOK, planned, slices_of, source_of
 from polars_mlmetrics.query.verb import Verb, check_no_roles
 from polars_mlmetrics.query.written import metrics_of, shown

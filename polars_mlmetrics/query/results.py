@@ -12,7 +12,8 @@ import polars as pl
 from polars_mlmetrics.data.expressions import text_of_key
 from polars_mlmetrics.errors import INTERNAL, ParameterError, at_callers_line
 from polars_mlmetrics.formula.parameters import Count, check_parameter
-from polars_mlmetrics.query.query import AnyKey, KeyColumn, Query, UnreadKey
+from polars_mlmetrics.query.keys import AnyKey, KeyColumn, UnreadKey
+from polars_mlmetrics.query.query import Query
 
 PLACE = f"{INTERNAL}place"
 

@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 import polars as pl
 
 from polars_mlmetrics.engine.covers import Covers
+from polars_mlmetrics.engine.list_slices import ListSlices
 from polars_mlmetrics.engine.memory import memory_budget
 from polars_mlmetrics.engine.passes import FileByFile, Passes
 from polars_mlmetrics.engine.replicates import WITHOUT, WITHOUT_COARSE
@@ -62,6 +63,10 @@ def slices_of(query: Query, source: LogSource, more: Sequence[str] = (), *, is_c
     A call on a LazyFrame reads no row: sizes are seen of a DataFrame, or where the answer `is_collected` already.
     """
     slicings = [[key.column for key in keys] for keys in query.groupings]
+    if query.lists:
+        plain = [keys for keys in query.slices or () if query.lists.keys().isdisjoint(key.column for key in keys)]
+        whole = slices_of(replace(query, slices=plain, lists={}), source, more, is_collected=is_collected)
+        return ListSlices(whole, source, query.lists)
     by = [key.column for key in query.by]
     finer = [[*slicing, column] for column in more for slicing in slicings]
     if not slicings[1:] and not finer:

@@ -24,6 +24,8 @@ class Verb:
     takes_states: bool = False
     takes_several: bool = True
     """Whether it takes several metrics."""
+    takes_lists: bool = False
+    """Whether a slice may be a value of a list column."""
     takes_expressions: bool = False
     """Whether it takes plain expressions beside metrics."""
     needs_best: bool = False

@@ -26,7 +26,7 @@ from polars_mlmetrics.metrics.decisions import f1, n_excluded, n_rows, precision
 from polars_mlmetrics.metrics.probabilities import calibration_error, log_loss, multiclass_log_loss
 from polars_mlmetrics.metrics.rankings import label_ranking_average_precision, top_k_accuracy
 from polars_mlmetrics.metrics.separation import average_precision, roc_auc
-from polars_mlmetrics.query.query import Keys, listed
+from polars_mlmetrics.query.keys import Keys, listed
 from polars_mlmetrics.query.question import Question, check_clusters
 from polars_mlmetrics.query.written import metrics_of
 from polars_mlmetrics.reporting.asked import MODEL, REPORT, WHOLE, ReportQuestion, dtype_of, name_of

@@ -18,7 +18,7 @@ from polars_mlmetrics.engine.contents import Contents
 from polars_mlmetrics.errors import INTERNAL, ParameterError
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.reproduction import signature_of
-from polars_mlmetrics.query.query import Key, Keys, checked_slices, listed, settled
+from polars_mlmetrics.query.keys import Key, Keys, checked_slices, listed, settled
 from polars_mlmetrics.query.verb import Verb, check_no_roles
 
 MODEL = f"{INTERNAL}model"

@@ -19,7 +19,7 @@ from polars_mlmetrics.errors import ParameterError, at_callers_line
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.places.files import FILES
 from polars_mlmetrics.places.finding import place_of
-from polars_mlmetrics.query.query import Key, Keys
+from polars_mlmetrics.query.keys import Key, Keys
 from polars_mlmetrics.reporting.answers import answered
 from polars_mlmetrics.reporting.asked import MODEL, ReportQuestion
 from polars_mlmetrics.reporting.findings import SHOWN, Told, judged_models, judged_slices

@@ -16,7 +16,7 @@ from polars_mlmetrics.data.frames import AnyFrame, schema_of
 from polars_mlmetrics.errors import ColumnError, ParameterError, at_callers_line
 from polars_mlmetrics.formula.arithmetic import first_that_holds
 from polars_mlmetrics.formula.parameters import as_number
-from polars_mlmetrics.query.query import UnreadKey
+from polars_mlmetrics.query.keys import UnreadKey
 from polars_mlmetrics.slice_search.features import Condition, counts_of, features_in, shown, type_of
 
 

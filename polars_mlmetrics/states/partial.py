@@ -13,7 +13,7 @@ from polars_mlmetrics.data.frames import Names
 from polars_mlmetrics.data.roles import Roles
 from polars_mlmetrics.engine.buckets import BUCKETS
 from polars_mlmetrics.errors import ColumnError, ParameterError, StateError, at_callers_line
-from polars_mlmetrics.query.query import Keys
+from polars_mlmetrics.query.keys import Keys
 from polars_mlmetrics.states.fold import Fold, place_of_rows
 from polars_mlmetrics.states.state import StateOf
 

@@ -31,7 +31,8 @@ from polars_mlmetrics.errors import NameCollisionError, StateError, at_callers_l
 from polars_mlmetrics.formula.over_targets import samples_of_all
 from polars_mlmetrics.places.fingerprints import fingerprints_of, name_in
 from polars_mlmetrics.query.complete_samples import rows_of_pairs
-from polars_mlmetrics.query.query import Keys, Query
+from polars_mlmetrics.query.keys import Keys
+from polars_mlmetrics.query.query import Query
 from polars_mlmetrics.query.reported_value import ask_counts
 from polars_mlmetrics.query.source import passes_of, planned, source_of
 from polars_mlmetrics.query.verb import Verb

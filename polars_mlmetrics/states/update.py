@@ -21,7 +21,7 @@ from polars_mlmetrics.places.finding import Source
 from polars_mlmetrics.places.fingerprints import digest_in, name_in
 from polars_mlmetrics.places.place import Place
 from polars_mlmetrics.places.stores import Store
-from polars_mlmetrics.query.query import Keys
+from polars_mlmetrics.query.keys import Keys
 from polars_mlmetrics.query.results import ResultColumns
 from polars_mlmetrics.states.alike import check_alike
 from polars_mlmetrics.states.folders import Folder, Log, Prepare, is_gone, logs_of

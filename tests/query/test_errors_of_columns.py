@@ -220,7 +220,7 @@ def test_a_name_that_polars_expands_or_that_is_the_plans_own(log: Any, name: str
 
 
 @either_frame
-@pytest.mark.parametrize("key", [pl.struct("country", "label"), pl.concat_list("country", "label")], ids=str)
+@pytest.mark.parametrize("key", [pl.struct("country", "label"), pl.concat_list(pl.struct("country", "label"))], ids=str)
 def test_a_slice_that_has_no_text(log: Any, key: pl.Expr) -> None:
     with pytest.raises(mlm.MetricError, match="'place'"):
         mlm.evaluate(log, mlm.f1(), slices=[key.alias("place")])

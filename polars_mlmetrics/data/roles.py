@@ -17,6 +17,9 @@ RoleName = Literal["sample", "label", "score", "truth", "weight"]
 MODEL = "model"
 """The column that tells models apart, where nothing else is named."""
 
+UNREAD = pl.lit(1)
+"""The column of a role that a metric does not read."""
+
 ROLE_NAMES: tuple[str, ...] = get_args(RoleName)
 WITH_PASSES = (
     "evaluate, state, check and find_slices take it. compare, curve and report take a state: make it with "
@@ -141,7 +144,7 @@ class Table:
         if other is self:
             return []
         words = [
-            f"{role}={name_or_text(getattr(self, role))}"
+            _role_in_words(role, getattr(self, role))
             for role in ("score", "truth", "weight")
             if not same_expression(getattr(self, role), getattr(other, role))
         ]
@@ -150,6 +153,10 @@ class Table:
         if self.sample != other.sample:
             words.append(f"sample={'+'.join(self.sample)}")
         return words
+
+
+def _role_in_words(role: str, column: pl.Expr | None) -> str:
+    return f"no {role}" if same_expression(column, UNREAD) else f"{role}={name_or_text(column)}"
 
 
 @cache

@@ -98,11 +98,8 @@ class Settlement:
         settled = self._extreme(sums) if self.average in ("min", "max") else self._mean(sums)
         # A broken unit counts even if its weight is 0, and where Polars' own min and max would skip NaN.
         settled = pl.when(sums["broken"] > 0).then(float("nan")).otherwise(settled)
-        if self.undefined is not None:
-            settled = settled.fill_null(self.undefined)
-        if "unknown" not in sums:
-            return settled
-        return pl.when((sums["unknown"] == 0) | settled.is_nan()).then(settled)
+        filled = settled if self.undefined is None else settled.fill_null(self.undefined)
+        return filled if "unknown" not in sums else pl.when((sums["unknown"] == 0) | settled.is_nan()).then(filled)
 
     def weight_of_all(self, sums: Mapping[str, pl.Expr]) -> pl.Expr:
         """The weight of all units of a mean that have a value, absent labels of the vocabulary among them."""
@@ -131,7 +128,10 @@ class Settlement:
     def _extreme(self, sums: Mapping[str, pl.Expr]) -> pl.Expr:
         if not self._adds_absent:
             return sums["extreme"]
-        both = (sums["extreme"], pl.when(self._absent(sums["units"]) > 0).then(self.undefined))
+        is_absent = self._absent(sums["units"]) > 0
+        if self.undefined != self.undefined:  # NaN, which Polars would skip
+            return pl.when(~is_absent).then(sums["extreme"]).otherwise(self.undefined)
+        both = (sums["extreme"], pl.when(is_absent).then(self.undefined))
         return pl.min_horizontal(both) if self.average == "min" else pl.max_horizontal(both)
 
     def _absent(self, units: pl.Expr) -> pl.Expr:

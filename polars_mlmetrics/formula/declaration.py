@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, get_args, get_type_hints
 
 import polars as pl
 
-from polars_mlmetrics.data.roles import Bound, Grain, RoleName
+from polars_mlmetrics.data.roles import UNREAD, Bound, Grain, RoleName
 from polars_mlmetrics.formula.averages import Best
 from polars_mlmetrics.formula.parameters import TO_MERGE, is_bounded
 from polars_mlmetrics.formula.shared import Decision
@@ -42,9 +42,6 @@ class Influence:
     moved: Callable[[Placements, Placements], pl.Expr]
     """How far the value of the unit moves without a bucket; null where there is none without it."""
 
-
-CONSTANT = pl.lit(1)
-"""A role that is not read."""
 
 PACKAGE = __name__.partition(".")[0]
 
@@ -140,7 +137,7 @@ class Declaration:
     @cached_property
     def unread(self) -> Bound:
         """The roles that it does not read, each bound to a number that all rows have."""
-        return Bound({role: CONSTANT for role in ("score", "truth") if role not in self.reads})
+        return Bound({role: UNREAD for role in ("score", "truth") if role not in self.reads})
 
     @cached_property
     def merges_with(self) -> list[str]:
@@ -168,10 +165,18 @@ class Declaration:
             added["inclusive"] = False
         if "average" in names:
             added["labels"] = None
+        if "relevant" in getattr(self._options, "__annotations__", ()):
+            added["relevant"] = None
         added["undefined"] = None
         keyword = inspect.Parameter.KEYWORD_ONLY
         own += [inspect.Parameter(name, keyword, default=value) for name, value in added.items()]
         return inspect.Signature(own)
+
+    @property
+    def _options(self) -> Any:
+        """The keyword parameters that its formula declares for the type checker, as a TypedDict; None of others."""
+        given = getattr(self.formula.__annotations__.get("options"), "__args__", None)
+        return given and given[0]
 
     @property
     def shown_parameters(self) -> list[inspect.Parameter]:
@@ -181,7 +186,12 @@ class Declaration:
     @cached_property
     def annotations(self) -> dict[str, Any]:
         """The annotations of its parameters."""
-        return {"inclusive": bool, "undefined": float | None, **get_type_hints(self.formula, include_extras=True)}
+        return {
+            "inclusive": bool,
+            "undefined": float | None,
+            "relevant": float | None,
+            **get_type_hints(self.formula, include_extras=True),
+        }
 
     def shown(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Those of the given parameters that are not the defaults, as they are written."""

@@ -16,7 +16,7 @@ from polars_mlmetrics.formula.declaration import CATALOGUE, Declaration, Influen
 from polars_mlmetrics.formula.description import described
 from polars_mlmetrics.formula.measure import Measure
 from polars_mlmetrics.formula.metric import Metric
-from polars_mlmetrics.formula.parameters import as_number, check_parameters, thresholds_in
+from polars_mlmetrics.formula.parameters import as_number, check_parameters, is_nan_number, thresholds_in
 from polars_mlmetrics.formula.shared import Decision
 from polars_mlmetrics.formula.unit import Unit
 
@@ -124,11 +124,12 @@ def _made(declaration: Declaration, /, *args: Any, **kwargs: Any) -> Metric:
     if "threshold" in given:
         given["threshold"] = thresholds_in(declaration.name, given["threshold"])
     check_parameters(declaration.name, given, declaration.annotations)
-    labels, undefined = given.pop("labels", None), given.pop("undefined")
+    labels, undefined, relevant = given.pop("labels", None), given.pop("undefined"), given.pop("relevant", None)
+    undefined = float(undefined) if is_nan_number(undefined) else undefined
     if "threshold" in given:
         given["threshold"] = Decision(Decision.of(given["threshold"]).threshold, given.pop("inclusive"))
-    measure = Measure(declaration, given, undefined, None if labels is None else tuple(labels))
-    return Metric(measure.bind({}))
+    labels = None if labels is None else tuple(labels)
+    return Metric(Measure(declaration, given, undefined, labels, relevant=relevant).bind({}))
 
 
 kept = lru_cache(maxsize=1000, typed=True)(_made)

@@ -38,6 +38,7 @@ PARAMETER_SAYS = {
     "average": '"micro": all rows together. "macro", "weighted", "min", "max", {label: weight}: each label by itself, '
     'then the mean (by support), the lowest, the highest. "samples": each sample by itself, then the mean.',
     "labels": "The labels that count, as a list. Rows of other labels are left out.",
+    "relevant": "Of graded truths: the grade from which on a label counts as true. None: truths are 0 and 1.",
     "undefined": "The value of a unit that is undefined (0/0), instead of null.",
     "best": 'Which end of its values is good: "max" or "min"; None if neither is.',
     "range": "The lowest and the highest value there can be, for its interval; None: any number.",

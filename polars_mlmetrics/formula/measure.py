@@ -18,7 +18,7 @@ from polars_mlmetrics.errors import MetricError
 from polars_mlmetrics.formula.averages import Best, Settlement, grain_of
 from polars_mlmetrics.formula.declaration import Declaration, Interval
 from polars_mlmetrics.formula.own_columns import OwnColumns, own_columns
-from polars_mlmetrics.formula.parameters import identity
+from polars_mlmetrics.formula.parameters import identity, is_nan_number
 from polars_mlmetrics.formula.readings import ProbeReading
 from polars_mlmetrics.formula.shared import Decision
 from polars_mlmetrics.formula.statistic import Reading
@@ -127,6 +127,8 @@ class Measure(Planned):
     """The grain it stops at, where it is not settled."""
     called: str | None = None
     """Its name in messages, where it has a name of its own. Two measures may be equal and differ in it."""
+    relevant: float | None = None
+    """The grade from which on a truth is true; None where truths are 0 and 1."""
 
     @cached_property
     def output_name(self) -> str:
@@ -142,7 +144,14 @@ class Measure(Planned):
     @cached_property
     def table(self) -> Table:
         """Its roles, settled."""
-        return self.roles.table
+        table = self.roles.table
+        return table if self.relevant is None else replace(table, truth=_is_relevant(table.truth, self.relevant))
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """Its parameters, those that every metric has too."""
+        more = {"labels": self.labels, "relevant": self.relevant, "undefined": self.undefined}
+        return {**self.parameters, **more}
 
     @cached_property
     def grain(self) -> Grain:
@@ -173,7 +182,9 @@ class Measure(Planned):
         weights = self.settlement.average
         if isinstance(weights, Mapping) and min(weights.values()) < 0:
             return -inf, inf
-        ends = [*_range_of(self), *([] if self.undefined is None else [self.undefined])]
+        ends = [*_range_of(self)]
+        if self.undefined is not None and not is_nan_number(self.undefined):
+            ends.append(self.undefined)
         return min(ends), max(ends)
 
     @property
@@ -226,10 +237,8 @@ class Measure(Planned):
             return unit, Answer(value.cast(pl.Int64), weight, rows, unknown)
         has_rows, is_broken = unit.judged(rows)
         value = pl.when(has_rows).then(value.cast(pl.Float64))
-        if self.undefined is not None:
-            value = value.fill_null(self.undefined)
-        if unknown is not None:
-            value = pl.when((unknown == 0) | value.is_nan()).then(value)
+        filled = value if self.undefined is None else value.fill_null(self.undefined)
+        value = filled if unknown is None else pl.when((unknown == 0) | value.is_nan()).then(filled)
         value = pl.when(is_broken).then(float("nan")).otherwise(value)
         return unit, Answer(value, weight, rows, unknown)
 
@@ -252,7 +261,7 @@ class Measure(Planned):
 
     def with_all_roles(self) -> Measure:
         """The same measure with every role said, and in one way: `truth` and `pl.col("truth")` are one column."""
-        return self.bind(self.table.roles())
+        return replace(self, relevant=None).bind(self.table.roles())
 
     def restrict(self, *predicates: pl.Expr) -> Measure:
         """The same measure of fewer rows."""
@@ -271,21 +280,21 @@ class Measure(Planned):
     @cached_property
     def key(self) -> tuple[Any, ...]:
         parameters = [item for item in sorted(self.parameters.items()) if not (self.per and item[0] == "average")]
-        given = identity((parameters, sorted(self.roles.items()), self.labels, self.predicates))
+        given = identity((parameters, sorted(self.roles.items()), self.labels, self.predicates, self.relevant))
         # The formula, not its name: a metric may be declared once more, as a cell of a notebook that is run again.
         formula = (self.declaration.formula, self.declaration.grain, self.declaration.counts)
-        return (*formula, *given, self.undefined, self.per)
+        return (*formula, *given, identity(self.undefined), self.per)
 
     @cached_property
     def call(self) -> str:
         """The call that makes it, as a text such as `f1(threshold=0.7)`, without `.alias`, `.on` and `.filter`."""
-        given = {**self.parameters, "labels": self.labels, "undefined": self.undefined}
-        shown = sorted(self.declaration.shown(given).items())
+        shown = sorted(self.declaration.shown(self.given).items())
         return f"{self.declaration.name}({', '.join(f'{name}={_shown(value)}' for name, value in shown)})"
 
     def suffix(self, roles: Table) -> str:
         """The suffix that tells its statistics from those of the same name over other columns or fewer rows."""
-        words = self.table.differences(roles)
+        words = self.roles.table.differences(roles)
+        words += [] if self.relevant is None else [f"relevant={self.relevant}"]
         reads = self.probe.reads - {"group"}
         if reads:
             # Of units that it reads in any case, a row without a key counts nowhere.
@@ -310,7 +319,7 @@ class Measure(Planned):
 
 def of_rows_of(measure: Measure, like: Measure) -> Measure:
     """A measure with the roles, labels and filters of another one."""
-    return replace(measure, roles=like.roles, labels=like.labels, predicates=like.predicates)
+    return replace(measure, roles=like.roles, labels=like.labels, predicates=like.predicates, relevant=like.relevant)
 
 
 def unweighted(measure: Measure) -> Measure:
@@ -355,6 +364,12 @@ def _range_of(measure: Measure) -> tuple[float, float]:
     """Where the values of a defined unit lie: as declared, unless a parameter says more."""
     ends: tuple[float, float] = measure.parameters.get("range") or measure.declaration.range
     return ends
+
+
+def _is_relevant(grade: pl.Expr, least: float) -> pl.Expr:
+    """Whether a grade is high enough, as 1 or 0; null and NaN stay what they are."""
+    grade = grade.cast(pl.Float64)
+    return pl.when(grade.is_nan()).then(grade).otherwise((grade >= least).cast(pl.Float64))
 
 
 def _in_a_name(value: Any) -> str:

@@ -60,6 +60,12 @@ class Options(TypedDict, total=False):
     undefined: float | None
 
 
+class Ranked(Options, total=False):
+    """Further parameters of a ranking of true labels."""
+
+    relevant: float | None
+
+
 class Averaged(Options, total=False):
     """Further parameters of a metric with averages."""
 
@@ -82,7 +88,12 @@ def identity(value: Any) -> Any:
         return tuple(map(identity, value))
     if isinstance(value, Decision):
         return (identity(value.threshold), value.inclusive)
-    return value
+    return "NaN" if is_nan_number(value) else value
+
+
+def is_nan_number(value: Any) -> bool:
+    """Whether a value is the number NaN."""
+    return isinstance(value, Real) and math.isnan(value)
 
 
 def check_parameters(metric: str, given: Mapping[str, Any], annotations: Mapping[str, Any]) -> None:
@@ -98,6 +109,8 @@ def check_parameter(metric: str, name: str, value: Any, annotation: Any) -> None
     """Refuse a value that its parameter's annotation does not admit."""
     if name == "threshold" and not is_bounded(annotation):
         _check_threshold(metric, value)
+    elif name == "undefined" and is_nan_number(value):
+        return  # the one number that a metric has nowhere else
     elif name == "average" and isinstance(value, Mapping):
         _check_label_weights(metric, value)
     else:
@@ -166,7 +179,9 @@ def _fits(value: Any, member: Any) -> bool:
         return True
     kind = get_origin(member) or member
     if kind is tuple:
-        return isinstance(value, tuple) and len(value) == 2 and all(map(_is_number, value)) and value[0] < value[1]
+        return (
+            isinstance(value, tuple | list) and len(value) == 2 and all(map(_is_number, value)) and value[0] < value[1]
+        )
     return isinstance(value, kind) if isinstance(kind, type) else True
 
 

@@ -24,8 +24,7 @@ def signature_of(metric: Node, cluster: Sequence[str] = (), buckets: int | None 
 
 
 def _of_measure(measure: Measure, cluster: Sequence[str], buckets: int | None) -> str:
-    given = {**measure.parameters, "labels": measure.labels, "undefined": measure.undefined}
-    facts = measure.declaration.all_of(given)
+    facts = measure.declaration.all_of(measure.given)
     facts["weight"] = measure.table.weight
     facts["cluster"] = "+".join(cluster or measure.table.sample)
     if buckets is not None:

@@ -162,4 +162,5 @@ class RowCounts:
         """A count of the very rows that the measure reads, and of these such as are known in more ways."""
         measure = self.measure
         predicates = (*measure.predicates, *known)
-        return Measure(count, {}, labels=measure.labels, roles=measure.roles, predicates=predicates, per=measure.per)
+        counted = Measure(count, {}, predicates=predicates, per=measure.per)
+        return replace(counted, roles=measure.roles, labels=measure.labels, relevant=measure.relevant)

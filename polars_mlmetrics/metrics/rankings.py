@@ -8,14 +8,14 @@ from polars_mlmetrics.formula.arithmetic import inverse, inverse_log2, quotient,
 from polars_mlmetrics.formula.averages import LabelAverage
 from polars_mlmetrics.formula.chances import FEW, any_marked, first_marked_at, mean_at_first, sum_of_inverses
 from polars_mlmetrics.formula.declare import metric
-from polars_mlmetrics.formula.parameters import Averaged, BetweenZeroAndOne, Count, Options
+from polars_mlmetrics.formula.parameters import Averaged, BetweenZeroAndOne, Count, Options, Ranked
 from polars_mlmetrics.formula.unit import Unit
 
 INFINITY = float("inf")
 
 
 @metric(grain="sample", range=(0, 1), best="min")
-def one_error(u: Unit, **options: Unpack[Options]) -> pl.Expr:
+def one_error(u: Unit, **options: Unpack[Ranked]) -> pl.Expr:
     """The share of samples whose top label is not true.
 
     Ties: among several labels with the top score, the share that is not true. No positives: 1.
@@ -30,7 +30,7 @@ def one_error(u: Unit, **options: Unpack[Options]) -> pl.Expr:
 
 
 @metric(grain="sample", range=(0, INFINITY), best="min", undefined_when="no positives")
-def coverage_error(u: Unit, *, base: Literal[0, 1] = 1, **options: Unpack[Options]) -> pl.Expr:
+def coverage_error(u: Unit, *, base: Literal[0, 1] = 1, **options: Unpack[Ranked]) -> pl.Expr:
     """How many labels one must read, best first, to have seen every true one. `base=0` counts one less.
 
     Ties: the whole tie group of the last true label is read.
@@ -39,7 +39,7 @@ def coverage_error(u: Unit, *, base: Literal[0, 1] = 1, **options: Unpack[Option
 
 
 @metric(grain="sample", range=(1, INFINITY), best="min", undefined_when="no positives")
-def mean_rank(u: Unit, *, of: Literal["all", "first"] = "all", **options: Unpack[Options]) -> pl.Expr:
+def mean_rank(u: Unit, *, of: Literal["all", "first"] = "all", **options: Unpack[Ranked]) -> pl.Expr:
     """The mean place of the true labels of a sample, best label first; `of="first"` is the place of the best of them.
 
     A few labels far down decide it: if the first places matter, use `reciprocal_rank`. It is not `coverage_error`, the
@@ -59,7 +59,7 @@ def ranking_loss(
     *,
     pairs: Literal["relevant", "all"] = "relevant",
     ties: Literal["wrong", "right", "half"] = "wrong",
-    **options: Unpack[Options],
+    **options: Unpack[Ranked],
 ) -> pl.Expr:
     """The share of (true, false) label pairs in which the false one is ranked higher.
 
@@ -74,7 +74,7 @@ def ranking_loss(
 
 
 @metric(grain="sample", range=(0, 1), best="max", undefined_when="no positives")
-def label_ranking_average_precision(u: Unit, **options: Unpack[Options]) -> pl.Expr:
+def label_ranking_average_precision(u: Unit, **options: Unpack[Ranked]) -> pl.Expr:
     """The mean, over true labels, of the share of true labels among those ranked at or above it.
 
     Ties: the whole tie group is ranked at its own score.
@@ -83,7 +83,7 @@ def label_ranking_average_precision(u: Unit, **options: Unpack[Options]) -> pl.E
 
 
 @metric(grain="sample", range=(0, 1), best="max")
-def exact_match_prefix(u: Unit, **options: Unpack[Options]) -> pl.Expr:
+def exact_match_prefix(u: Unit, **options: Unpack[Ranked]) -> pl.Expr:
     """The share of samples that rank every true label above every false one.
 
     Ties: a tie is not above. No positives or no negatives: 1.
@@ -135,7 +135,7 @@ def _hits(u: Unit, k: int) -> pl.Expr:
 
 
 @metric(grain="sample", range=(0, 1), best="max", needs_negatives=False)
-def precision_at(u: Unit, k: Count, **options: Unpack[Options]) -> pl.Expr:
+def precision_at(u: Unit, k: Count, **options: Unpack[Ranked]) -> pl.Expr:
     """The share of the k best places that true labels hold: hits / k, also where a sample has fewer than k labels.
 
     Ties: labels tied across the border of k count to the share of the group that has a place within it.
@@ -144,7 +144,7 @@ def precision_at(u: Unit, k: Count, **options: Unpack[Options]) -> pl.Expr:
 
 
 @metric(grain="sample", range=(0, 1), best="max", undefined_when="no positives", needs_negatives=False)
-def recall_at(u: Unit, k: Count, **options: Unpack[Options]) -> pl.Expr:
+def recall_at(u: Unit, k: Count, **options: Unpack[Ranked]) -> pl.Expr:
     """The share of true labels that are among the k best: hits / P.
 
     Ties: labels tied across the border of k count to the share of the group that has a place within it.
@@ -153,7 +153,7 @@ def recall_at(u: Unit, k: Count, **options: Unpack[Options]) -> pl.Expr:
 
 
 @metric(grain="sample", range=(0, 1), best="max", needs_negatives=False)
-def hit_at(u: Unit, k: Count, **options: Unpack[Options]) -> pl.Expr:
+def hit_at(u: Unit, k: Count, **options: Unpack[Ranked]) -> pl.Expr:
     """The share of samples with a true label among the k best. No positives: 0.
 
     Ties: the expected value over all orders of the tied labels. Of m labels tied across the border of k, c of them true
@@ -180,7 +180,7 @@ def _best_true_tie(u: Unit) -> tuple[pl.Expr, pl.Expr, pl.Expr]:
 
 
 @metric(grain="sample", range=(0, 1), best="max", needs_negatives=False)
-def f1_at(u: Unit, k: Count, **options: Unpack[Options]) -> pl.Expr:
+def f1_at(u: Unit, k: Count, **options: Unpack[Ranked]) -> pl.Expr:
     """The harmonic mean of precision and recall at k: 2·hits / (k + P). No positives: 0.
 
     Ties: labels tied across the border of k count to the share of the group that has a place within it.
@@ -189,7 +189,7 @@ def f1_at(u: Unit, k: Count, **options: Unpack[Options]) -> pl.Expr:
 
 
 @metric(grain="sample", range=(0, 1), best="max", undefined_when="no positives", needs_negatives=False)
-def r_precision(u: Unit, **options: Unpack[Options]) -> pl.Expr:
+def r_precision(u: Unit, **options: Unpack[Ranked]) -> pl.Expr:
     """Precision, and recall, at as many places as the sample has true labels: hits among the P best / P.
 
     Ties: labels tied across the border of P count to the share of the group that has a place within it.
@@ -199,7 +199,7 @@ def r_precision(u: Unit, **options: Unpack[Options]) -> pl.Expr:
 
 
 @metric(grain="sample", range=(0, 1), best="max", undefined_when="no positives", needs_negatives=False)
-def reciprocal_rank(u: Unit, *, k: Count | None = None, **options: Unpack[Options]) -> pl.Expr:
+def reciprocal_rank(u: Unit, *, k: Count | None = None, **options: Unpack[Ranked]) -> pl.Expr:
     """One over the place of the best true label; 0 where that is beyond k.
 
     Ties: the expected value over all orders of the tied labels (McSherry and Najork 2008).
@@ -227,7 +227,7 @@ def average_precision_at(
     *,
     k: Count | None = None,
     denominator: Literal["possible", "positives"] = "possible",
-    **options: Unpack[Options],
+    **options: Unpack[Ranked],
 ) -> pl.Expr:
     """Σ over the hits among the k best of the precision at each / min(P, k).
 
@@ -255,7 +255,7 @@ def _expected_precision(u: Unit, k: int | None) -> pl.Expr:
 
 
 @metric(grain="sample", range=(0, 1), best="max", needs_negatives=False)
-def rbp(u: Unit, *, p: BetweenZeroAndOne = 0.8, **options: Unpack[Options]) -> pl.Expr:
+def rbp(u: Unit, *, p: BetweenZeroAndOne = 0.8, **options: Unpack[Ranked]) -> pl.Expr:
     """Rank-biased precision: (1 - p)·Σ p^(place - 1) over the true labels. No positives: 0.
 
     A reader goes on to the next place with the persistence p, so that he looks at 1 / (1 - p) of them (Moffat and Zobel
@@ -270,7 +270,7 @@ def rbp(u: Unit, *, p: BetweenZeroAndOne = 0.8, **options: Unpack[Options]) -> p
 
 
 @metric(grain="sample", range=(0, 1), best="max", undefined_when="no positives")
-def bpref(u: Unit, **options: Unpack[Options]) -> pl.Expr:
+def bpref(u: Unit, **options: Unpack[Ranked]) -> pl.Expr:
     """How seldom labels judged false stand above true ones: Σ over the true ones of 1 - min(n, D) / D, divided by P.
 
     n is the number of false labels above the true one, and D the lesser of P and N (Buckley and Voorhees 2004, with the
@@ -370,7 +370,7 @@ def _named(k: int | None, discount: Discount) -> str:
 
 
 @metric(grain="sample", range=(0, 1), best="max", undefined_when="no positives", needs_negatives=False)
-def top_k_accuracy(u: Unit, k: Count, **options: Unpack[Options]) -> pl.Expr:
+def top_k_accuracy(u: Unit, k: Count, **options: Unpack[Ranked]) -> pl.Expr:
     """The share of samples whose one true label is among the k best. A sample with several true labels is broken.
 
     Ties: labels tied across the border of k count to the share of the group that has a place within it.

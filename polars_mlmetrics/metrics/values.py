@@ -32,7 +32,8 @@ def mean(
     number = u.of_row("value", value)
     name = text_of(number)
     if range is not None:
-        u.breaks_on(f"value@{name},{range}", ~number.is_between(*range))
+        low, high = range
+        u.breaks_on(f"value@{name},{low},{high}", ~number.is_between(low, high))
     return u.per_row(u.sum(f"value@{name}", number))
 
 

@@ -18,6 +18,7 @@ from polars_mlmetrics.errors import ColumnError
 from polars_mlmetrics.formula.arithmetic import first_that_holds
 from polars_mlmetrics.formula.measure import Measure, Node, Planned
 from polars_mlmetrics.formula.over_targets import EachTarget, counted_parts, counts_in
+from polars_mlmetrics.formula.parameters import is_nan_number
 from polars_mlmetrics.formula.row_counts import RowCounts
 from polars_mlmetrics.query.results import Result
 
@@ -163,8 +164,7 @@ class Account:
     def _reason(self, parts: Iterable[Planned]) -> pl.Expr:
         """The first of the causes that holds, in words; null where the value is a number."""
         is_nan = self.value.cast(pl.Float64).is_nan()
-        what = "broken rows: a NaN, or a value out of range"
-        broken = [(self._value(part).is_nan(), pl.lit(self._names[part.key] + what)) for part in parts]
+        broken = [(self._value(part).is_nan(), pl.lit(self._names[part.key] + _why_nan(part))) for part in parts]
         cases = [(is_nan, first_that_holds(broken, pl.lit("not a number, such as inf - inf or the root of -1")))]
         cases += [(self.value.is_not_null(), pl.lit(None, dtype=pl.String))]
         cases += [(cause.holds, cause.text) for cause in self._causes(self.metric)]
@@ -229,6 +229,12 @@ class Account:
             .then(pl.lit(f"{name}the weights of the {unit}s sum to 0"))
             .otherwise(with_count(f"{name}undefined in ", units, f" {unit}s{why}"))
         )
+
+
+def _why_nan(part: Planned) -> str:
+    """Why a value may be NaN."""
+    of_undefined = any(is_nan_number(measure.undefined) for measure in part.measures())
+    return f"{'undefined, or ' if of_undefined else ''}broken rows: a NaN, or a value out of range"
 
 
 def _value_in(measure: Planned, columns: Columns) -> pl.Expr:

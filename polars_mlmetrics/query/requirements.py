@@ -25,6 +25,8 @@ def check_measure(measure: Measure, schema: pl.Schema, keys: Sequence[str] = ())
     guards = set(probe.door.guards)
     of_numbers = {"score", "probability", "logit"}, {"truth", "soft_truth", "gain", "real"}
     any_score, any_truth = (guards.isdisjoint(readings) for readings in of_numbers)
+    if measure.relevant is not None:
+        check_role("truth", measure.roles.table.truth, schema, any_type=False)
     score, truth = check_roles(table, schema, any_score=any_score, any_truth=any_truth)
     if guards.issuperset({"prediction", "actual"}):
         check_classes(measure.output_name, score, truth)

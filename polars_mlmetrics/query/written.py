@@ -140,11 +140,11 @@ def _one_of(name: Any, known: Collection[str]) -> str:
 
 
 def _written_measure(measure: Measure, usual: Mapping[str, Any]) -> Written:
-    given = {**measure.parameters, "labels": measure.labels, "undefined": measure.undefined}
-    shown = measure.declaration.shown(given)
+    shown = measure.declaration.shown(measure.given)
     data: Written = {"metric": measure.declaration.name}
     data["parameters"] = {name: _value(value) for name, value in sorted(shown.items())}
-    own = {role: column for role, column in measure.roles.items() if not is_same(column, usual.get(role))}
+    read = {role: column for role, column in measure.roles.items() if role not in measure.declaration.unread}
+    own = {role: column for role, column in read.items() if not is_same(column, usual.get(role))}
     if own:
         data["roles"] = {role: _value(column) for role, column in sorted(own.items())}
     if measure.predicates:

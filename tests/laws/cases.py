@@ -68,7 +68,7 @@ OF_NAME: dict[str, list[Any]] = {
     "condition": ["truth"],
 }
 UNDEFINED = 0.25
-SHARED = ("best", "range", "average", "threshold", "inclusive", "labels", "undefined", "prior")
+SHARED = ("best", "range", "average", "threshold", "inclusive", "labels", "undefined", "prior", "relevant")
 SCORE_OF = {"probability": "score", "logit": "logit", "positive": "rate", "above -1": "rate", "any": "answer"}
 TRUTH_OF = {
     "binary": "truth", "soft": "soft", "gain": "gain", "real": "real", "positive": "amount",
@@ -120,7 +120,7 @@ class Case:
     def truth(self) -> str:
         if self._own_column is not None:
             return self._own_column
-        return TRUTH_OF[oracle.truth_kind(self.name, self.params)]
+        return "gain" if "relevant" in self.params else TRUTH_OF[oracle.truth_kind(self.name, self.params)]
 
     @property
     def _own_column(self) -> str | None:
@@ -286,6 +286,7 @@ def variants(name: str) -> Iterator[dict[str, Any]]:
         "grid": [{"bins": 64, "grid": "float"}],
         "debiased": [{"debiased": True, "bins": bins} for bins in (3, 1)],  # with many rows in a bin
         "prior": [{"prior": prior} for prior in PRIORS],
+        "relevant": [{"relevant": 2}],
     }
     for key, changes in shared.items():
         if key in parameters(name) and key not in base:  # of what must be given, its bounds say what it may be

@@ -8,7 +8,7 @@ import inspect
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ Params = Mapping[str, Any]
 Roles = Mapping[str, Any]
 Value = float | None
 
-SHARED = ("average", "labels", "undefined")  # parameters that no reference has: they are dealt with here
+SHARED = ("average", "labels", "undefined", "relevant")  # parameters that no reference has: they are dealt with here
 
 
 def default_average(name: str) -> str:
@@ -93,6 +93,8 @@ def score_kind(name: str, params: Params) -> str:
 
 def truth_kind(name: str, params: Params) -> str:
     """The kind of truth, where a parameter asks for another than the metric by itself: amounts by their power."""
+    if "relevant" in params:
+        return "real"
     if "power" not in params:
         return DECLARED[name].truth
     return "real" if params["power"] <= 0 else "gain" if params["power"] < 2 else "positive"
@@ -142,6 +144,11 @@ def limits_of(frame: pl.DataFrame, params: Params) -> list[float | None]:
     return [None] * frame.height
 
 
+def of_grade(grade: float, least: float) -> float:
+    """A grade that is high enough is true."""
+    return grade if is_nan(grade) else float(grade >= least)
+
+
 def rows_of(name: str, frame: pl.DataFrame, params: Params, roles: Roles, grain: str) -> Rows:
     """The included rows, and how many of those in scope are not."""
     declared = DECLARED[name]
@@ -152,6 +159,8 @@ def rows_of(name: str, frame: pl.DataFrame, params: Params, roles: Roles, grain:
     samples = keys_of(frame, roles.get("sample", "sample"))
     labels = keys_of(frame, roles.get("label", "label"))
     read_score, read_truth = ((lambda v: v) if kind == "any" else float for kind in (declared.score, declared.truth))
+    if "relevant" in params:
+        read_truth = partial(of_grade, least=params["relevant"])
     by_label = needs_label(name, params, grain)
     by_sample = grain == "sample" or name == "n_samples" or looks_across(name, params)
     of_type, is_broken = float_type(score.dtype), breaks(name, params)

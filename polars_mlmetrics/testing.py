@@ -121,14 +121,13 @@ def _made(measure: Measure, *, one_true: bool) -> pl.DataFrame:
     scores, truths = (
         next((values for reading, values in kinds.items() if reading in guards), [0, 1]) for kinds in (SCORES, TRUTHS)
     )
-    drawn = random.choices(truths, k=rows)
+    drawn = {"truth": random.choices(truths, k=rows), "score": random.choices(scores, k=rows)}
     if one_true and truths == TRUTHS["truth"]:
-        drawn = [int(label == true) for true in "abcabc" for label in LABELS]
+        drawn["truth"] = [int(label == true) for true in "abcabc" for label in LABELS]
     columns: dict[str, list[Any]] = {
         **{key: [sample for sample in samples for _ in LABELS] for key in table.sample},
         table.label: [label for _ in samples for label in LABELS],
-        _column("score", table.score): random.choices(scores, k=rows),
-        _column("truth", table.truth): drawn,
+        **{_column(role, getattr(table, role)): drawn[role] for role in measure.declaration.reads},
         "weight": [weight for weight in (1.0, 3.0, 2.0, 1.0, 1.0, 2.0) for _ in LABELS],
     }
     columns |= {name: random.choices([0.5, 1.0, 3.0], k=rows) for name in _others(measure) if name not in columns}
@@ -304,7 +303,7 @@ def _a_weight_of_one_is_none(subject: Subject) -> Iterator[str]:
 
 
 def _values_are_in_range(subject: Subject) -> Iterator[str]:
-    low, high = subject.measure.declaration.range
+    low, high = replace(subject.measure, undefined=None).range
     for name, value in subject.values.items():
         if value is not None and not math.isnan(value) and not low - DIGITS <= value <= high + DIGITS:
             yield f"the table {name!r} gives {value!r}, outside of the declared range from {low} to {high}"

@@ -1,6 +1,7 @@
 """`check_metric` lets good metrics pass and says what is wrong with others."""
 
 import inspect
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -209,3 +210,25 @@ def test_nan_in_a_column_of_ones_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Door, "guard_column", lambda door, name: None)
     with pytest.raises(AssertionError, match="with a NaN as column 'amount', the table"):
         check_metric(metric)
+
+
+@mlm.metric(range=(0, math.inf), best="min", reads=())
+def amount_per_row(u: mlm.Unit, *, average: mlm.Average = "micro") -> pl.Expr:
+    """The mean amount."""
+    return u.per_row(u.sum("amount", pl.col("amount")))
+
+
+@mlm.metric(range=(0, 1), best="min", reads=("truth",))
+def share_of_true(u: mlm.Unit, *, average: mlm.Average = "micro") -> pl.Expr:
+    """The share of true rows."""
+    return u.per_row(u.sum("true", u.truth))
+
+
+@pytest.mark.parametrize(
+    ("metric", "column"),
+    [(amount_per_row(), "amount"), (share_of_true(), "truth"), (mlm.mean("x", range=(0.5, 3)), "x")],
+)
+def test_metrics_that_read_no_score_or_no_truth(metric: mlm.Metric, column: str) -> None:
+    check_metric(metric, reference=lambda rows: rows[column].mean())
+    with pytest.raises(AssertionError, match="reference"):
+        check_metric(metric, reference=lambda rows: rows[column].sum())

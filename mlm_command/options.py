@@ -32,6 +32,7 @@ GIVEN = {"demo": "[FOLDER]", "finish": "STATE...", "gate": "[LOG...]", "metrics"
 """What the commands are given that are given no log."""
 
 METRIC_HELP = "metrics, such as f1 or f1:average=macro or name=f1:threshold=0.7 (`mlm metrics` lists all)"
+ONE_METRIC = "one metric, such as log_loss or f1:average=macro (`mlm metrics` lists all)"
 PAIRED_HELP = "the column of models, to compare them later: only samples that all have are kept"
 
 
@@ -149,6 +150,8 @@ PASSES = (
     _option("--passes", "N", "read in so many parts, to save memory; auto or files"),
     _option("--memory", "SIZE", "what --passes auto aims at, such as '2 GB'"),
 )
+OVER = _several("--over", "COLUMN", "the columns whose every combination is a slice")
+UNPAIRED = _flag("--unpaired", "compare all rows of both, not only samples that both have: two months")
 BASELINE = _option("--baseline", "MODEL", "the model that the others are compared with")
 BETWEEN = _option("--between", "COLUMN", "the column that tells models apart (model)")
 PAIRED = _option("--between", "COLUMN", PAIRED_HELP, dest="paired")
@@ -200,12 +203,28 @@ def _evaluate(command: Parser) -> None:
 def _compare(command: Parser) -> None:
     _add(command, *LOG, METRICS, BASELINE, BETWEEN, BY, SLICES, CI, ANYTIME)
     _add(command, _option("--margin", "NUMBER", "the smallest difference that matters", type=float))
-    _add(command, _flag("--unpaired", "compare all rows of both, not only samples that both have: two months"))
+    _add(command, UNPAIRED, CLUSTER, *ROLES, *OUTPUT)
+
+
+def _rank(command: Parser) -> None:
+    _add(command, *LOG, _metrics(ONE_METRIC), BETWEEN, BY, SLICES, CI, CLUSTER, *ROLES, *OUTPUT)
+
+
+def _gap(command: Parser) -> None:
+    _add(command, *LOG, METRICS, OVER, BY, CI, CLUSTER, *ROLES, *OUTPUT)
+
+
+def _decompose(command: Parser) -> None:
+    _add(command, *LOG, _metrics(ONE_METRIC), OVER, BASELINE, BETWEEN, BY, CI, CLUSTER, *ROLES, *OUTPUT)
+
+
+def _drift(command: Parser) -> None:
+    _add(command, *LOG, BASELINE, BETWEEN, BY, SLICES, _number("--bins", "the cells of scores (10)"))
     _add(command, CLUSTER, *ROLES, *OUTPUT)
 
 
 def _find_slices(command: Parser) -> None:
-    _add(command, *LOG, _metrics("one metric, such as log_loss or f1:average=macro (`mlm metrics` lists all)"))
+    _add(command, *LOG, _metrics(ONE_METRIC))
     _add(command, _several("--features", "COLUMN", "the columns to search: each value, range and combination of them"))
     _add(command, BY, _number("--depth", "the most columns in one slice (3)"))
     _add(command, _number("-k", "the most slices to show, in each group (10)"))
@@ -213,6 +232,8 @@ def _find_slices(command: Parser) -> None:
     _add(command, _choice("--worse", ("low", "high"), "which values are bad, if the metric does not say"))
     _add(command, _number("--top", "the most values of a text to look at (10)"))
     _add(command, _number("--bins", "the ranges of a number (5)"))
+    _add(command, _option("--baseline", "MODEL", "find where the others became worse than this model or month"))
+    _add(command, BETWEEN, UNPAIRED)
     _add(command, CLUSTER, *ROLES, *PASSES, *OUTPUT)
 
 
@@ -284,7 +305,11 @@ COMMANDS = {
     "check": ("find what is wrong with a log", _check),
     "evaluate": ("compute metrics, by group and by slice", _evaluate),
     "compare": ("compare models with a baseline, on the samples that both have", _compare),
-    "slices": ("find where a metric is worse than elsewhere", _find_slices),
+    "rank": ("rank models, and say which are tied with the best", _rank),
+    "slices": ("find where a metric is worse than elsewhere, or became worse", _find_slices),
+    "gap": ("measure how far slices lie apart", _gap),
+    "decompose": ("split a change into mix and rate", _decompose),
+    "drift": ("measure how far the scores have moved", _drift),
     "curve": ("give the points of a curve, such as roc or calibration", _curve),
     "report": ("write a page about a log: which model is better, and where it is not", _report),
     "gate": ("fail (exit code 1) if a metric is not good enough, in the whole or in a slice", _gate),

@@ -8,9 +8,13 @@ from typing import Any
 
 from polars_mlmetrics.analysis.compare import compare
 from polars_mlmetrics.analysis.curves import WITH_INTERVALS, curve
+from polars_mlmetrics.analysis.decompose import decompose
+from polars_mlmetrics.analysis.drift import drift
 from polars_mlmetrics.analysis.evaluate import evaluate
 from polars_mlmetrics.analysis.find_slices import find_slices
 from polars_mlmetrics.analysis.finish import finish
+from polars_mlmetrics.analysis.gap import gap
+from polars_mlmetrics.analysis.rank import rank
 from polars_mlmetrics.checks.check import check
 from polars_mlmetrics.cli.calls import Call, CallNode, NamedValue, program, text_of
 from polars_mlmetrics.cli.forms import check_place, place_here
@@ -57,16 +61,67 @@ def _compare(settings: Settings) -> CallNode:
     return Call(NamedValue("mlm.compare", compare), [log, *_metrics(settings)], named).method("collect")
 
 
-def _slices(settings: Settings) -> CallNode:
+def _rank(settings: Settings) -> CallNode:
     log, own = log_or_state(settings)
+    between = settings.given("between")
+    named = between | groups_of(settings, between.get("between", MODEL)) | settings.slices() | settings.given("ci")
+    named |= own.given("cluster") | own.roles()
+    return Call(NamedValue("mlm.rank", rank), [log, _one_metric(settings)], named).method("collect")
+
+
+def _gap(settings: Settings) -> CallNode:
+    log, own = log_or_state(settings)
+    named = _over(settings) | settings.given("by", "ci") | own.given("cluster") | own.roles()
+    metrics = _metrics(settings)
+    asked = metrics[0] if len(metrics) == 1 else metrics
+    return Call(NamedValue("mlm.gap", gap), [log, asked], named).method("collect")
+
+
+def _decompose(settings: Settings) -> CallNode:
+    log, own = log_or_state(settings)
+    log, named = against(log, settings, "decompose")
+    named = _over(settings) | {"between": MODEL} | {name: named[name] for name in named if name != "slices"}
+    named |= settings.given("ci") | own.given("cluster") | own.roles()
+    return Call(NamedValue("mlm.decompose", decompose), [log, _one_metric(settings)], named).method("collect")
+
+
+def _drift(settings: Settings) -> CallNode:
+    log, own = log_or_state(settings)
+    log, named = against(log, settings, "drift")
+    named = {"between": MODEL} | named | settings.given("bins") | own.given("cluster") | own.roles()
+    return Call(NamedValue("mlm.drift", drift), [log], named).method("collect")
+
+
+def _over(settings: Settings) -> dict[str, Any]:
+    named = settings.given("over")
+    if not named:
+        raise ParameterError(f"{settings.get('command')} needs the columns of the slices: --over country.")
+    return named
+
+
+def _one_metric(settings: Settings) -> CallNode:
+    """The metric of a command that looks at one; of those that a file has for all commands, the first."""
     metrics = _metrics(settings)
     if len(metrics) > 1 and settings.options["metrics"]:
-        raise ParameterError(f"slices looks at one metric, and {len(metrics)} are given: run it once for each.")
+        command = settings.get("command")
+        raise ParameterError(f"{command} looks at one metric, and {len(metrics)} are given: run it once for each.")
+    return metrics[0]
+
+
+def _slices(settings: Settings) -> CallNode:
+    log, own = log_or_state(settings)
+    metric = _one_metric(settings)
+    change: dict[str, Any] = {}
+    # A file that serves other commands may have a baseline: slices that became worse are found where one is typed.
+    if settings.options["baseline"] is not None:
+        log, change = against(log, settings, "slices")
+        change = {name: change[name] for name in ("between", "baseline") if name in change}
+        change |= {"pairs": False} if settings.get("unpaired") else {}
     if not settings.get("features"):
         raise ParameterError("slices needs the columns to search: --features country device.")
     named = settings.given("by", "depth", "k", "min_samples", "worse", "top", "bins")
-    named |= own.given("cluster") | own.roles() | own.passes()
-    return Call(NamedValue("mlm.find_slices", find_slices), [log, metrics[0], settings.get("features")], named)
+    named |= change | own.given("cluster") | own.roles() | own.passes()
+    return Call(NamedValue("mlm.find_slices", find_slices), [log, metric, settings.get("features")], named)
 
 
 def _curve(settings: Settings) -> CallNode:
@@ -126,7 +181,11 @@ CALLS: dict[str, Callable[[Settings], CallNode]] = {
     "check": _check,
     "evaluate": _evaluate,
     "compare": _compare,
+    "rank": _rank,
     "slices": _slices,
+    "gap": _gap,
+    "decompose": _decompose,
+    "drift": _drift,
     "curve": _curve,
     "gate": gate_of,
     "state": _state,

@@ -258,7 +258,7 @@ def _said(text: str, code: int) -> int:
 # -- lines below a table -----------------------------------------------------------------------------------------------
 
 WITH_REASONS = ("evaluate", "finish")
-OF_MODELS = (*WITH_REASONS, "curve", "slices", "compare")
+OF_MODELS = (*WITH_REASONS, "curve", "slices", "gap", "compare")
 
 
 def notes_of(call: CallNode, table: pl.DataFrame, settings: Settings) -> list[str]:
@@ -281,7 +281,8 @@ def _pooled(call: CallNode, settings: Settings) -> str:
 
 def _keys(settings: Settings) -> list[str]:
     """The columns whose every value has a value of its own."""
-    models = [settings.get("between") or MODEL] if settings.get("command") == "compare" else []
+    command, is_change = settings.get("command"), settings.options.get("baseline") is not None
+    models = [settings.get("between") or MODEL] if command == "compare" or is_change else []
     return [*settings.groups(), *models]
 
 

@@ -18,7 +18,7 @@ from polars_mlmetrics.errors import REDACT, FileError, ParameterError, unknown
 KEYS = (
     "metrics", "by", "slices", "baseline", "between", "ci", "anytime", "margin", "min_samples", "tidy", "per",
     "cluster", "ignore", "buckets", "passes", "memory", "digits",
-    "features", "depth", "k", "worse", "top", "points", "roles", "prepare", "gate", "storage_options",
+    "features", "over", "depth", "k", "worse", "top", "points", "roles", "prepare", "gate", "storage_options",
     "privacy",
 )  # fmt: skip
 """The tables that a file may have."""
@@ -28,7 +28,7 @@ CONDITION = r"(?s)(.+?)\s*(!=|<=|>=|==|=|<|>)\s*(.*)"
 
 PREPARE = ("rename", "cast", "dedupe", "where")
 GATE = ("metric", "sliced_by", "slice", "side", "op", "bound", "warn")
-LISTS = ("metrics", "slices", "features", "ignore", "gate")
+LISTS = ("metrics", "slices", "features", "over", "ignore", "gate")
 PRIVACY = ("redact",)
 TABLES = ("roles", "prepare", "storage_options", "privacy")
 

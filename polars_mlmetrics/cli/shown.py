@@ -8,7 +8,9 @@ from typing import NamedTuple
 
 import polars as pl
 
+from polars_mlmetrics.analysis import drift, gap
 from polars_mlmetrics.cli.settings import Settings
+from polars_mlmetrics.contrasts import mix, ranks
 from polars_mlmetrics.data.visible import visible
 from polars_mlmetrics.reporting.wording import verdict_or_why
 
@@ -32,6 +34,20 @@ OF_TESTS = {"n_pairs": 0, "n_unpaired": 0, "n_undefined": 0, "n_undefined_baseli
 
 SPARED = ("mde", "baseline_value", "n_undefined_baseline", "n_undefined", "n_unpaired", "n_pairs", "ci_flag")
 """The columns of a comparison that can be spared, in this order."""
+
+OF_VERBS: dict[str, tuple[str, ...]] = {
+    "rank": ("value", "rank_low", "rank_high", "tied_with_best", "n_samples"),
+    "gap": ("gap", "low", "high", "worst", "worst_value", "best", "best_value"),
+    "decompose": ("change", "mix", "rate", "rate_low", "rate_high", "share", "baseline_share"),
+    "drift": ("psi", "psi_expected", "p_adjusted", "ks", "score_mean", "score_mean_baseline"),
+}
+"""The columns of these tables beside their keys; the others are in csv, json and parquet."""
+
+RESULTS = {"rank": ranks.COLUMNS, "gap": gap.COLUMNS, "decompose": mix.COLUMNS, "drift": drift.COLUMNS}
+"""All columns of these tables beside their keys; the last one is their flag."""
+
+LEAST = ("baseline_share", "share", "n_samples", "best_value", "worst_value", "score_mean_baseline", "score_mean")
+"""The columns of them that can be spared, in this order."""
 
 OF_SLICES = ("n_samples", "value", "rest", "gap", "low", "high", "p_adjusted")
 """The columns of slices that were found; the others are in csv, json and parquet."""
@@ -136,24 +152,41 @@ def _of_slices_found(table: pl.DataFrame, settings: Settings, is_cut: bool) -> S
     return Shown(shown, None, footer if table.height else "no slice is surely worse than the rest", ("rest", "high"))
 
 
+def _of_verb(table: pl.DataFrame, settings: Settings, is_cut: bool) -> Shown:
+    """The keys of a table, the columns that say most, and its flag where one is not "ok"."""
+    command = settings.get("command")
+    all_columns, columns = RESULTS[command], OF_VERBS[command]
+    *_, flag = all_columns
+    keys = [name for name in table.columns[: -len(all_columns)] if name not in (settings.get("over") or [])]
+    metrics = table["metric"].unique().to_list() if "metric" in all_columns else []
+    named = ["metric"] if len(metrics) > 1 else []
+    flags = [flag] if (table[flag] != "ok").any() else []
+    table = _named(table.select(*keys, *named, *columns, *flags), settings)
+    table = table.with_columns(WHOLE_NAMED) if command == "decompose" else table
+    shown = Shown(table, None, "" if named else "".join(map(visible, metrics)), [n for n in LEAST if n in columns])
+    return _cut(shown) if is_cut and table.height > MOST else shown
+
+
 SHOWN: dict[str, Callable[[pl.DataFrame, Settings, bool], Shown]] = {
     "update": _of_files,
     "slices": _of_slices_found,
     "compare": _of_comparison,
     "curve": _of_points,
     "gate": _of_rules,
+    **dict.fromkeys(OF_VERBS, _of_verb),
     "metrics": lambda table, settings, is_cut: Shown(table),
 }
 """The shown columns of these commands; the tables of all others hold values."""
+
+
+WHOLE_NAMED = pl.when(pl.col("slice") == "").then(pl.lit("(all)")).otherwise("slice").alias("slice")
 
 
 def _named(table: pl.DataFrame, settings: Settings) -> pl.DataFrame:
     """A table without the columns that tell nothing more; the whole is named."""
     is_sliced = {"sliced_by", "slice"} <= set(table.columns)
     table = table.drop(_told(settings), strict=False)
-    if not is_sliced:
-        return table
-    return table.with_columns(slice=pl.when(pl.col("slice") == "").then(pl.lit("(all)")).otherwise("slice"))
+    return table.with_columns(WHOLE_NAMED) if is_sliced else table
 
 
 def _told(settings: Settings) -> list[str]:

@@ -147,12 +147,6 @@ class Measure(Planned):
         table = self.roles.table
         return table if self.relevant is None else replace(table, truth=_is_relevant(table.truth, self.relevant))
 
-    @property
-    def given(self) -> dict[str, Any]:
-        """Its parameters, those that every metric has too."""
-        more = {"labels": self.labels, "relevant": self.relevant, "undefined": self.undefined}
-        return {**self.parameters, **more}
-
     @cached_property
     def grain(self) -> Grain:
         """The unit on which its formula is computed."""
@@ -288,7 +282,7 @@ class Measure(Planned):
     @cached_property
     def call(self) -> str:
         """The call that makes it, as a text such as `f1(threshold=0.7)`, without `.alias`, `.on` and `.filter`."""
-        shown = sorted(self.declaration.shown(self.given).items())
+        shown = sorted(self.declaration.shown(given_to(self)).items())
         return f"{self.declaration.name}({', '.join(f'{name}={_shown(value)}' for name, value in shown)})"
 
     def suffix(self, roles: Table) -> str:
@@ -315,6 +309,12 @@ class Measure(Planned):
         if self.predicates:
             call += f".filter({', '.join(map(text_of, self.predicates))})"
         return call
+
+
+def given_to(measure: Measure) -> dict[str, Any]:
+    """The parameters of a measure, also those that many metrics have."""
+    more = {"labels": measure.labels, "relevant": measure.relevant, "undefined": measure.undefined}
+    return {**measure.parameters, **more}
 
 
 def of_rows_of(measure: Measure, like: Measure) -> Measure:

@@ -8,7 +8,7 @@ import polars as pl
 
 from polars_mlmetrics.data.expressions import text_of
 from polars_mlmetrics.data.visible import visible
-from polars_mlmetrics.formula.measure import Measure, Node
+from polars_mlmetrics.formula.measure import Measure, Node, given_to
 from polars_mlmetrics.formula.tree import without_name
 from polars_mlmetrics.version import VERSION
 
@@ -24,7 +24,7 @@ def signature_of(metric: Node, cluster: Sequence[str] = (), buckets: int | None 
 
 
 def _of_measure(measure: Measure, cluster: Sequence[str], buckets: int | None) -> str:
-    facts = measure.declaration.all_of(measure.given)
+    facts = measure.declaration.all_of(given_to(measure))
     facts["weight"] = measure.table.weight
     facts["cluster"] = "+".join(cluster or measure.table.sample)
     if buckets is not None:

@@ -21,7 +21,7 @@ from polars.datatypes.group import NUMERIC_DTYPES
 from polars_mlmetrics.errors import StateError
 from polars_mlmetrics.formula.declaration import CATALOGUE
 from polars_mlmetrics.formula.declare import make
-from polars_mlmetrics.formula.measure import Measure, Node
+from polars_mlmetrics.formula.measure import Measure, Node, given_to
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.over_targets import EachTarget, OverTargets
 from polars_mlmetrics.formula.parameters import identity
@@ -140,7 +140,7 @@ def _one_of(name: Any, known: Collection[str]) -> str:
 
 
 def _written_measure(measure: Measure, usual: Mapping[str, Any]) -> Written:
-    shown = measure.declaration.shown(measure.given)
+    shown = measure.declaration.shown(given_to(measure))
     data: Written = {"metric": measure.declaration.name}
     data["parameters"] = {name: _value(value) for name, value in sorted(shown.items())}
     read = {role: column for role, column in measure.roles.items() if role not in measure.declaration.unread}

@@ -76,7 +76,8 @@ class ReportQuestion:
         if between is None and baseline is not None:
             raise ParameterError(f"baseline={baseline!r} needs the column of the models: pass between=.")
         at_hand = frame if isinstance(frame, pl.DataFrame) and not is_of_state else None
-        keys = [[settled(key, at_hand) for key in listed(each)] for each in checked_slices(slices or [])]
+        given = [] if slices is None else checked_slices(slices)
+        keys = [[settled(key, at_hand) for key in listed(each)] for each in given]
         groups = [settled(key, at_hand) for key in listed(by)]
         models = [] if between is None else [between]
         for key in [*groups, *(key for each in keys for key in each), *models]:

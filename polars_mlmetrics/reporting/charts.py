@@ -244,7 +244,8 @@ class Charts:
         y = self._names("name", names, alt.Y, grid=True)
         words = {"better": look.better, "worse": look.worse, "no verdict": look.soft}
         scale = alt.Scale(domain=list(words), range=list(words.values()))
-        colour = alt.Color("verdict:N", scale=scale, legend=None if look.for_page else alt.Legend(title=None))
+        has_legend = frame["verdict"].count() > 0 and not look.for_page
+        colour = alt.Color("verdict:N", scale=scale, legend=alt.Legend(title=None) if has_legend else None)
         x = self._axis(alt.X, title)
         zero = self._rule([{"x": 0}], x=x)
         rules = self._of(rows).mark_rule(aria=False, strokeWidth=1.6)

@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from polars_mlmetrics.analysis.gap import LARGEST
 from polars_mlmetrics.data.expressions import text_of_key
 from polars_mlmetrics.data.frames import Frame, is_state, schema_of
 from polars_mlmetrics.data.visible import visible
@@ -27,7 +28,8 @@ def plot(frame: Frame) -> Any:
     """Show the table that a verb gave as a chart: its columns say of what.
 
     It takes the tables of `curve` (every kind), `evaluate` and `finish` (wide or tidy, with `slices=`, with a date
-    among the keys, or with labels and slices together), `compare` and `find_slices`. It needs the extra `report`.
+    among the keys, or with labels and slices together), `compare`, `rank`, `gap`, `decompose`, `drift` and
+    `find_slices`. It needs the extra `report`.
 
     Parameters
     ----------
@@ -88,7 +90,7 @@ def _differences(table: pl.DataFrame) -> Any:
     """One line for each slice, or for each group where there are no slices."""
     keys = _keys_before(table, "metric")
     model = keys[-1]
-    lines = with_series(table, [key for key in keys if key not in ("sliced_by", *_slice_keys(keys))])
+    lines = with_series(table, _without_slices(keys))
     lines = _named(lines)
     charts = Charts(LIGHT, [])
 
@@ -98,9 +100,10 @@ def _differences(table: pl.DataFrame) -> Any:
     return _beside(charts, lines, of_metric)
 
 
-def _slice_keys(keys: Sequence[str]) -> list[str]:
-    """The columns of slices, which come after `slice` and, in a comparison, before the model."""
-    return list(keys[keys.index("slice") : -1]) if "slice" in keys else []
+def _without_slices(keys: Sequence[str]) -> list[str]:
+    """Keys without those of slices, which come from `sliced_by` to the model."""
+    place = keys.index("sliced_by") if "sliced_by" in keys else len(keys)
+    return [*keys[:place], *keys[max(place, len(keys) - 1) :]]
 
 
 def _named(lines: pl.DataFrame) -> pl.DataFrame:
@@ -124,6 +127,68 @@ def _found(table: pl.DataFrame) -> Any:
     return charts.configured(charts.differences(lines, "gap to the rest (above 0 is worse)"))
 
 
+def _ranks(table: pl.DataFrame) -> Any:
+    """The places that each model may have, and the one by its value; of slices each model is a series."""
+    keys = _keys_before(table, "metric")
+    place = pl.col("value").is_not_null().cum_sum()
+    lines = table.with_columns(value=place.over(keys[:-1]) if keys[1:] else place, low="rank_low", high="rank_high")
+    if "slice" in keys:
+        lines = _of_slices(with_series(lines, _without_slices(keys)))
+    else:
+        lines = with_series(with_series(lines, keys).with_columns(pl.col(SERIES).alias(NAME)), [])
+    charts = _charts(lines)
+    return _beside(charts, lines, _of_names(charts, "rank in {}"))
+
+
+def _gaps(table: pl.DataFrame) -> Any:
+    lines = with_series(table, _keys_before(table, "metric"))
+    lines = lines.with_columns(pl.col(SERIES).alias(NAME), difference="gap", verdict=pl.lit(None, pl.String))
+    charts = Charts(LIGHT, [])
+
+    def of_metric(part: pl.DataFrame, name: str) -> Any:
+        return charts.differences(part, "largest gap" if name == LARGEST else f"gap in {name}")
+
+    return _beside(charts, lines, of_metric)
+
+
+def _parts_of_change(table: pl.DataFrame) -> Any:
+    """The parts of a change: the mix of the whole, and the rate of the whole and of each slice."""
+    keys = _keys_before(table, "slice")
+    lines = with_series(table, keys)
+    verdict = pl.lit(None, pl.String).alias("verdict")
+    rates = _named(lines).with_columns(
+        pl.col(NAME) + ": rate", verdict, difference="rate", low="rate_low", high="rate_high"
+    )
+    mixes = _named(lines.filter(slice=""))
+    mixes = mixes.with_columns(pl.col(NAME) + ": mix", verdict, difference="mix", low="mix_low", high="mix_high")
+    charts = Charts(LIGHT, [])
+    parts = pl.concat([mixes, rates])
+    return _beside(charts, parts, lambda part, name: charts.differences(part, f"change in {name}"))
+
+
+def _drifts(table: pl.DataFrame) -> Any:
+    """How far scores have moved, and how far the PSI moves by chance alone."""
+    lines = _named(with_series(table, _without_slices(_keys_before(table, "n"))))
+    nothing = pl.lit(None, pl.Float64)
+    moved, expected = (
+        lines.select(NAME, nothing.alias("low"), nothing.alias("high"), pl.lit("psi").alias("metric"),
+                     pl.lit(series).alias(SERIES), pl.col(column).alias("value"))
+        for series, column in (("moved", "psi"), ("by chance", "psi_expected"))
+    )  # fmt: skip
+    both = pl.concat([moved, expected])
+    charts = _charts(both)
+    return _beside(charts, both, _of_names(charts, "{}"))
+
+
+def _of_names(charts: Charts, title: str) -> Callable[[pl.DataFrame, str], Any]:
+    def of_metric(part: pl.DataFrame, name: str) -> Any:
+        names = part[NAME].unique(maintain_order=True).to_list()
+        _check_names(len(names))
+        return charts.values(part, names, title.format(name))
+
+    return of_metric
+
+
 def _values(table: pl.DataFrame) -> Any:
     """Values with intervals: of slices, over time, of labels and slices, or of groups."""
     keys = _keys_of_values(table.schema)
@@ -140,13 +205,7 @@ def _values(table: pl.DataFrame) -> Any:
     else:
         lines = with_series(with_series(lines, keys).with_columns(pl.col(SERIES).alias(NAME)), [])
     charts = _charts(lines)
-
-    def of_metric(part: pl.DataFrame, name: str) -> Any:
-        names = part[NAME].unique(maintain_order=True).to_list()
-        _check_names(len(names))
-        return charts.values(part, names, name)
-
-    return _beside(charts, lines, of_metric)
+    return _beside(charts, lines, _of_names(charts, "{}"))
 
 
 def _over_time(lines: pl.DataFrame, date: str, keys: Sequence[str]) -> Any:
@@ -223,7 +282,8 @@ def _not_plotted(schema: pl.Schema) -> str:
     """Say which tables plot takes, and how a log or a state becomes one."""
     make, of = ("finish", "state") if is_state(schema) else ("evaluate", "log")
     return (
-        "plot takes the table of evaluate, finish, curve, compare or find_slices, and this one has the columns "
+        "plot takes the table of evaluate, finish, curve, compare, rank, gap, decompose, drift or find_slices, and "
+        "this one has the columns "
         f"{some(schema)}. Of a {of}, type mlm.plot(mlm.{make}({of}, mlm.f1(), by=...))."
     )
 
@@ -237,5 +297,9 @@ KINDS: Sequence[tuple[set[str], Callable[[pl.DataFrame], Any]]] = [
     ({"bin", "score", "truth", "bin_low"}, _calibration),
     ({"difference", "baseline_value", "verdict"}, _differences),
     ({"gap", "rest", "hidden_by"}, _found),
+    ({"rank_low", "rank_high", "tied_with_best"}, _ranks),
+    ({"gap", "worst", "best_value"}, _gaps),
+    ({"mix", "rate", "change"}, _parts_of_change),
+    ({"psi", "psi_expected"}, _drifts),
 ]
 """The columns by which a table is known. Any other is one of values."""

@@ -116,7 +116,6 @@ REFUSED = {
     "keys": (LOG.select("model", "label"), OF_A_LOG),
     "lazy": (LOG.lazy(), OF_A_LOG),
     "flips": (mlm.flips(LOG, mlm.log_loss(), baseline="champion"), OF_A_LOG),
-    "gap": (mlm.gap(LOG, mlm.f1(), over="country"), OF_A_LOG),
     "check": (mlm.check(LOG), OF_A_LOG),
     "state": (mlm.state(LOG, mlm.f1()), rf"{WANTED}Of a state, type mlm\.plot\(mlm\.finish\(state"),
 }

@@ -208,24 +208,25 @@ def from_predictions(
     sample: Names = None,
     keep: Names = None,
 ) -> AnyFrame:
-    """Make the long table from predicted and true classes: a row per sample and class.
+    """Make the long table from predicted and true classes, or lists of tags: a row per sample and class.
 
     The score is 1.0 for the predicted class and 0.0 for the others; the truth is true for the true class. Rows come by
     sample in the order of the table, then by class. A null (or NaN) prediction is unknown: all scores of its sample are
-    null. The same holds for truths.
+    null. The same holds for truths. Of lists of tags each tag in the list is predicted (or true); a null in a list
+    makes the tags null that the list does not have.
 
     Parameters
     ----------
     frame
-        One row per sample.
+        One row per sample. Of two arrays make it by `from_arrays(score=predicted, truth=true)`.
     score, truth
-        The columns of the predicted and of the true class. They must have one type; text of several types becomes
-        String.
+        The columns of the predicted and of the true class, or of lists of tags. They must have one type; text of
+        several types becomes String.
     classes
-        The classes, in the order of the result. A prediction (or a truth) that is not one of them is unknown: all
-        scores (or truths) of its sample are null. None takes all classes that occur in either column, sorted; for a
-        LazyFrame this reads the two columns once more. If there are no classes at all, each sample has one row of
-        nulls.
+        The classes, or all tags, in the order of the result. A prediction (or a truth) that is not one of them, or has
+        another tag, is unknown: all scores (or truths) of its sample are null. None takes all classes that occur in
+        either column, sorted; for a LazyFrame this reads the two columns once more. If there are no classes at all,
+        each sample has one row of nulls.
     sample
         The column of the samples, called `sample` in the result; or a list of columns, which keep their names. None
         numbers the rows.
@@ -247,32 +248,52 @@ def from_predictions(
     │ 1      ┆ cat   ┆ 0.0   ┆ true  │
     │ 1      ┆ dog   ┆ 1.0   ┆ false │
     └────────┴───────┴───────┴───────┘
+
+    Tags, of which each film has some:
+
+    >>> films = pl.DataFrame({"said": [["drama"], []], "true": [["drama", "war"], ["war"]]})
+    >>> log = mlm.from_predictions(films, "said", "true", classes=["drama", "war"])
+    >>> mlm.evaluate(log, mlm.precision(), mlm.recall()).row(0)
+    (1.0, 0.3333333333333333)
     """
+    if not isinstance(frame, pl.DataFrame | pl.LazyFrame) and hasattr(frame, "__array__"):
+        raise ParameterError("from_predictions takes a frame. Of arrays use from_arrays(score=predicted, truth=true).")
     schema = schema_of(frame, "from_predictions")
     for role, name in (("score", score), ("truth", truth)):
         check_one(role, name, schema)
-    dtype = _class_type({score: schema[score], truth: schema[truth]})
+    types, has_lists = _types_in_lists({score: schema[score], truth: schema[truth]})
+    dtype = _class_type(types)
     others = OtherColumns(frame, sample, keep, used=[score, truth])
     given = None if classes is None else distinct("classes", classes, None if dtype == pl.Null else dtype)
-    known = {column: _known(pl.col(name), dtype, given) for column, name in ((SAID, score), (TRUE, truth))}
+    read, has = (_known_list, _has) if has_lists else (_known, pl.Expr.eq)
+    known = {column: read(pl.col(name), dtype, given) for column, name in ((SAID, score), (TRUE, truth))}
     rows = others.rows.with_columns(**known)
-    every = _occurring(rows) if given is None else pl.LazyFrame({CLASS: given})
+    every = _occurring(rows, has_lists=has_lists) if given is None else pl.LazyFrame({CLASS: given})
     made = {
         "label": pl.col(CLASS),
-        "score": (pl.col(SAID) == pl.col(CLASS)).cast(pl.Float64),
-        "truth": pl.col(TRUE) == pl.col(CLASS),
+        "score": has(pl.col(SAID), pl.col(CLASS)).cast(pl.Float64),
+        "truth": has(pl.col(TRUE), pl.col(CLASS)),
     }
     return as_given(frame, others.select(rows.join(every, how="cross", maintain_order="left_right"), made))
+
+
+def _types_in_lists(types: dict[str, pl.DataType]) -> tuple[dict[str, pl.DataType], bool]:
+    """The types of classes, or of those inside of lists, and whether there are lists."""
+    lists = {name for name, dtype in types.items() if isinstance(dtype, pl.List | pl.Array)}
+    if not lists:
+        return types, False
+    plain = [name for name, dtype in types.items() if name not in lists and dtype != pl.Null]
+    if plain:
+        (one, *_), (other, *_) = sorted(lists), plain
+        raise ColumnError(f"{one!r} has lists of tags, and {other!r} has not: make both lists, or both plain classes.")
+    return {name: dtype.inner if name in lists else dtype for name, dtype in types.items()}, True  # type: ignore[attr-defined]
 
 
 def _class_type(types: dict[str, pl.DataType]) -> pl.DataType:
     known = first_of_type(types)
     for dtype, name in known.items():
         if dtype.is_nested():
-            hint = ""
-            if isinstance(dtype, pl.List | pl.Array):
-                hint = " Lists of labels are for from_lists(..., label='predicted', true_labels='true', score=None)."
-            raise ColumnError(f"{name!r} is {dtype}: a class must be a plain value.{hint}")
+            raise ColumnError(f"{name!r} is {dtype}: a class must be a plain value.")
     if len(known) < 2:
         return next(iter(known), pl.Null())
     if all(map(is_text, known)):
@@ -287,7 +308,27 @@ def _known(column: pl.Expr, dtype: pl.DataType, classes: pl.Series | None) -> pl
     return column if classes is None else pl.when(column.is_in(classes.to_list())).then(column)
 
 
-def _occurring(rows: pl.LazyFrame) -> pl.LazyFrame:
+def _known_list(column: pl.Expr, dtype: pl.DataType, classes: pl.Series | None) -> pl.Expr:
+    """A column of lists of tags, null where one has another tag."""
+    tags = column.cast(pl.List(dtype))
+    if dtype.is_float():
+        tags = tags.list.eval(pl.element().fill_nan(None))
+    if classes is None:
+        return tags
+    are_known = tags.list.eval(pl.element().is_null() | pl.element().is_in(classes.to_list())).list.all()
+    return pl.when(are_known).then(tags)
+
+
+def _has(tags: pl.Expr, tag: pl.Expr) -> pl.Expr:
+    """Whether a list has a tag; null where there is no tag, or the list has not and a tag of it is unknown."""
+    known = tags.list.drop_nulls()
+    has = known.list.contains(tag)
+    is_known = tag.is_not_null() & (has | (known.list.len() == tags.list.len()))
+    return pl.when(is_known).then(has)
+
+
+def _occurring(rows: pl.LazyFrame, *, has_lists: bool) -> pl.LazyFrame:
     """All classes that occur, sorted; one null where none does, so that no sample is lost."""
-    either = pl.concat([rows.select(pl.col(name).alias(CLASS)) for name in (SAID, TRUE)]).unique().sort(CLASS)
+    both = pl.concat([rows.select(pl.col(name).alias(CLASS)) for name in (SAID, TRUE)])
+    either = (both.explode(CLASS, empty_as_null=True, keep_nulls=True) if has_lists else both).unique().sort(CLASS)
     return either.filter(pl.col(CLASS).is_not_null() | (pl.len() == 1))

@@ -173,8 +173,6 @@ def test_two_columns_of_labels_are_shown_the_way() -> None:
     refused(mlm.ColumnError, way, from_lists, TAGS, score="said", true_labels="is")
     way = "If it names the true labels, pass true_labels='is'."
     refused(mlm.ColumnError, way, from_lists, TAGS, score=None, label="said", truth="is")
-    way = "from_lists(..., label='predicted', true_labels='true', score=None)"
-    refused(mlm.ColumnError, way, mlm.from_predictions, TAGS, score="said", truth="is")
     way = "score=None is for lists of predicted labels: pass label= with their column."
     refused(mlm.ParameterError, way, from_lists, TAGS, score=None, true_labels="is", label=["a", "b"])
     way = "One class for each sample is for from_predictions."

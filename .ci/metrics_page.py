@@ -55,9 +55,28 @@ names = pl.DataFrame({"sample": [1, 1, 2, 2], "score": ["x", "y", "x", "z"], "tr
 """
 
 
+CHOICES = {
+    "act on each row whose score is over a threshold": "precision recall fbeta specificity mcc",
+    "know what a wrong decision costs": "cost net_benefit",
+    "have not chosen a threshold yet": "roc_auc average_precision ks recall_at_precision precision_at_recall",
+    "read the score as a probability": "log_loss brier_score brier_reliability calibration_error d2_log_loss",
+    "pick one of several classes": "accuracy balanced_accuracy mcc multiclass_log_loss top_k_accuracy",
+    "give a sample several labels": "f1 jaccard hamming_loss subset_accuracy label_ranking_average_precision",
+    "show the best of a list": "ndcg recall_at precision_at reciprocal_rank average_precision_at",
+    "forecast a number, its mean": "rmse mse r2 bias",
+    "forecast its median, or a number with outliers": "mae median_absolute_error huber wape",
+    "forecast a quantile, or an interval": "pinball interval_score interval_coverage interval_width",
+    "forecast a count, or an amount above 0": "poisson_deviance gamma_deviance tweedie_deviance msle",
+    "ask whether numbers agree, or only rise together": "concordance pearson spearman",
+    "try a task several times": "pass_at pass_all",
+    "have a number of your own in each row": "mean share",
+}
+"""The metrics to begin with, by what their readers do with a prediction."""
+
+
 def page() -> str:
     """The text of the page."""
-    return "\n".join([*head(), *summary(), *(line for family in families() for line in section(family)), ""])
+    return "\n".join([*head(), *choices(), *summary(), *(line for family in families() for line in section(family)), ""])
 
 
 def head() -> Iterator[str]:
@@ -74,7 +93,24 @@ def head() -> Iterator[str]:
     yield ""
 
 
+def choices() -> Iterator[str]:
+    yield "## Which one?"
+    yield ""
+    yield "Start from what is done with a prediction; the metrics of a line are those to begin with."
+    yield ""
+    yield "| if you … | look at |"
+    yield "|---|---|"
+    for does, names in CHOICES.items():
+        yield f"| {does} | {', '.join(f'[{name}](#{name})' for name in names.split())} |"
+    yield ""
+    yield "A metric by itself says nothing of its size: compare it with a baseline, or with the constant prediction that"
+    yield "`r2`, `d2_log_loss` and `d2_brier` compare with. Averages over labels are on [their page](averages.md)."
+    yield ""
+
+
 def summary() -> Iterator[str]:
+    yield "## All of them"
+    yield ""
     yield "The last column says which metrics take a log with only the returned labels, as `with_truths` makes it"
     yield "without `n_labels`, and `from_lists` of returned lists. The other metrics need the missing negatives, or"
     yield "probabilities, and refuse it."

@@ -63,7 +63,7 @@ CHOICES = {
     "pick one of several classes": "accuracy balanced_accuracy mcc multiclass_log_loss top_k_accuracy",
     "give a sample several labels": "f1 jaccard hamming_loss subset_accuracy label_ranking_average_precision",
     "show the best of a list": "ndcg recall_at precision_at reciprocal_rank average_precision_at",
-    "forecast a number, its mean": "rmse mse r2 bias",
+    "forecast the mean of a number": "rmse mse r2 bias",
     "forecast its median, or a number with outliers": "mae median_absolute_error huber wape",
     "forecast a quantile, or an interval": "pinball interval_score interval_coverage interval_width",
     "forecast a count, or an amount above 0": "poisson_deviance gamma_deviance tweedie_deviance msle",

@@ -151,12 +151,23 @@ class Unit(Row, Standings, SharedStatistics):
         return row - self._mean(name, row)
 
     def _mean(self, name: str, row: pl.Expr) -> pl.Expr:
-        return self.on_rows(f"mean_{name}", ratio(self.sum(name, row), self.rows()))
+        return self.on_rows(f"mean_{name}", ratio(self.sum(name, row), self.rows_with(name, row)))
+
+    def rows_with(self, name: str, row: pl.Expr) -> pl.Expr:
+        """Σw over the rows with a value of `pl.when(condition).then(value)`; over all rows, where it is none."""
+        condition = only_rows_of(row)
+        return self.rows() if condition is None else self.tally(self._name_of_rows(name, row), condition)
+
+    def _name_of_rows(self, name: str, row: pl.Expr) -> str:
+        """The name of the statistic that is the weight of the rows with a value."""
+        if only_rows_of(row) is not None:
+            return f"rows_with_{name}"
+        return "rows" if self.is_weighted else "n_rows"
 
     def variation(self, name: str, row: pl.Expr) -> pl.Expr:
         """Σw·(row - mean)², and exactly 0 where all values are equal; NaN where a float does not hold such squares."""
         spread = self.covariation(name, (name, row), (name, row))
-        is_spread = has_squares(self._highest(name, row) - self._lowest(name, row), self.rows())
+        is_spread = has_squares(self._highest(name, row) - self._lowest(name, row), self.rows_with(name, row))
         return self._unless_constant(name, row, pl.when(is_spread).then(spread).otherwise(float("nan")))
 
     def absolute_variation(self, name: str, row: pl.Expr) -> pl.Expr:
@@ -183,26 +194,22 @@ class Unit(Row, Standings, SharedStatistics):
         for value in (one, other):
             self._shift(*value)
         # The means are rounded, so the deviations do not sum to 0: what that adds is taken off again.
-        of_one = self._about_shifts(f"deviation_{one[0]}", left, one[0])
-        of_other = self._about_shifts(f"deviation_{other[0]}", right, other[0])
-        products = self._about_shifts(f"products_{name}", left * right, one[0], other[0])
-        return products - ratio(of_one, self.rows()) * of_other
+        rows = self._name_of_rows(*one)
+        of_one = self._about_shifts(rows, f"deviation_{one[0]}", left, one[0])
+        of_other = self._about_shifts(rows, f"deviation_{other[0]}", right, other[0])
+        products = self._about_shifts(rows, f"products_{name}", left * right, one[0], other[0])
+        return products - ratio(of_one, self.rows_with(*one)) * of_other
 
     def _shift(self, name: str, row: pl.Expr) -> None:
         """Fold the mean that deviations are taken from: added up again it would be another by its last digits."""
         shift = f"shift_{name}"
-        self._fold(shift, self._that_weighs(self._mean(name, row)), "max", moment=Moment(self._rows_name, (shift,)))
+        moment = Moment(self._name_of_rows(name, row), (shift,))
+        self._fold(shift, self._that_weighs(self._mean(name, row)), "max", moment=moment)
 
-    def _about_shifts(self, name: str, row: pl.Expr, *values: str) -> pl.Expr:
-        """Σw·row, of the deviations of one or two values from their means."""
+    def _about_shifts(self, rows: str, name: str, row: pl.Expr, *values: str) -> pl.Expr:
+        """Σw·row, of the deviations of one or two values from their means over these rows."""
         shifts, deviations = (tuple(f"{what}_{value}" for value in values) for what in ("shift", "deviation"))
-        moment = Moment(self._rows_name, shifts, deviations)
-        return self._fold(name, self._weighted(row), "sum", moment=moment)
-
-    @property
-    def _rows_name(self) -> str:
-        """The name of the statistic that is the weight of all rows."""
-        return "rows" if self.is_weighted else "n_rows"
+        return self._fold(name, self._weighted(row), "sum", moment=Moment(rows, shifts, deviations))
 
     def runs(self, key: pl.Expr, *rows: pl.Expr, cells: int | None = None) -> tuple[pl.Expr, ...]:
         """Σw·row over the rows of equal key, in descending order of the key, one sum for each row expression.

@@ -1,6 +1,7 @@
 """The metrics: one short declaration each. Whatever is declared in these modules is public."""
 
 from polars_mlmetrics.formula.declaration import CATALOGUE
+from polars_mlmetrics.metrics.agreement import *
 from polars_mlmetrics.metrics.decisions import *
 from polars_mlmetrics.metrics.probabilities import *
 from polars_mlmetrics.metrics.rankings import *

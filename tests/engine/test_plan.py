@@ -206,6 +206,7 @@ def test_a_plan_reads_what_its_metric_needs(log: pl.LazyFrame, plan_of: PlanOf, 
         needed |= {"label"} if average in OF_LABELS else set()
         needed |= {"sample"} if average == "samples" or mlm.CATALOGUE[name].grain == "sample" else set()
         needed |= {"sample", "label"} if name in ("labelwise_precision", "information_score") else set()
+        needed |= {"sample"} if name == "krippendorff_alpha" else set()
         assert columns_read(mlm.evaluate(log, made(name, average))) == len(needed), name
         assert columns_read(plan_of(name, average, "w")) == len(needed | {"model", "w"}), name
 

@@ -120,6 +120,8 @@ class Case:
     def truth(self) -> str:
         if self._own_column is not None:
             return self._own_column
+        if "truth" not in self.declared.needs:
+            return self.score
         return "gain" if "relevant" in self.params else TRUTH_OF[oracle.truth_kind(self.name, self.params)]
 
     @property
@@ -185,7 +187,7 @@ class Case:
     @property
     def knows_copies(self) -> bool:
         """Whether all rows twice are more to it than once, so that it is neither a sum nor a share."""
-        return bool(self.params.get("debiased"))
+        return bool(self.params.get("debiased")) or self.name == "krippendorff_alpha"
 
     @property
     def needs_label(self) -> bool:

@@ -5,6 +5,7 @@ metric is undefined. Masks, broken rows, averages and `undefined=` are not known
 A unit of grain sample comes with all its weights 1. What they must know of a metric, `@reference` says at its function.
 """
 
+from tests.laws.references.agreement import *
 from tests.laws.references.decisions import *
 from tests.laws.references.probabilities import *
 from tests.laws.references.rankings import *

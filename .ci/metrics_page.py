@@ -69,6 +69,7 @@ CHOICES = {
     "forecast a count, or an amount above 0": "poisson_deviance gamma_deviance tweedie_deviance msle",
     "ask whether numbers agree, or only rise together": "concordance pearson spearman",
     "try a task several times": "pass_at pass_all",
+    "have several raters of a sample": "krippendorff_alpha",
     "have a number of your own in each row": "mean share",
 }
 """The metrics to begin with, by what their readers do with a prediction."""
@@ -76,7 +77,8 @@ CHOICES = {
 
 def page() -> str:
     """The text of the page."""
-    return "\n".join([*head(), *choices(), *summary(), *(line for family in families() for line in section(family)), ""])
+    sections = (line for family in families() for line in section(family))
+    return "\n".join([*head(), *choices(), *summary(), *sections, ""])
 
 
 def head() -> Iterator[str]:
@@ -103,8 +105,8 @@ def choices() -> Iterator[str]:
     for does, names in CHOICES.items():
         yield f"| {does} | {', '.join(f'[{name}](#{name})' for name in names.split())} |"
     yield ""
-    yield "A metric by itself says nothing of its size: compare it with a baseline, or with the constant prediction that"
-    yield "`r2`, `d2_log_loss` and `d2_brier` compare with. Averages over labels are on [their page](averages.md)."
+    yield "A metric by itself says nothing of its size: compare it with a baseline, or with the constant prediction"
+    yield "that `r2`, `d2_log_loss` and `d2_brier` compare with. Averages over labels are on [their page](averages.md)."
     yield ""
 
 

@@ -21,11 +21,11 @@ from polars_mlmetrics.analysis.flips import flips
 from polars_mlmetrics.analysis.gap import gap
 from polars_mlmetrics.analysis.gate import gate
 from polars_mlmetrics.analysis.rank import rank
+from polars_mlmetrics.analysis.rules import warn
 from polars_mlmetrics.analysis.worst import worst
 from polars_mlmetrics.checks.check import check, raise_for
 from polars_mlmetrics.checks.dedupe import dedupe
 from polars_mlmetrics.checks.profile import profile
-from polars_mlmetrics.checks.rules import warn
 from polars_mlmetrics.data.returned import listed_type
 from polars_mlmetrics.data.roles import Roles
 from polars_mlmetrics.errors import (

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple, get_args
 
 import polars as pl
 
-from polars_mlmetrics.checks.rules import BASELINE, Rule, Warn, read_rules
+from polars_mlmetrics.analysis.rules import BASELINE, Rule, Warn, read_rules
 from polars_mlmetrics.checks.statuses import FIRST, LAST, STATUS, Status, row_text
 from polars_mlmetrics.contrasts.differences import NOTHING_COMPARED
 from polars_mlmetrics.data.door import check_columns, check_key_columns

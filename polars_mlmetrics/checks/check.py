@@ -7,17 +7,18 @@ from typing import Any, Literal, Unpack, get_args
 
 import polars as pl
 
-from polars_mlmetrics.checks.problem_search import Found, ProblemSearch
+from polars_mlmetrics.checks.looks import Finding
+from polars_mlmetrics.checks.problem_search import ProblemSearch
 from polars_mlmetrics.checks.problems import PROBLEMS, Problem, Severity
 from polars_mlmetrics.checks.statuses import is_of_gate, raise_for_status
 from polars_mlmetrics.checks.table import SEEN, LogTable
-from polars_mlmetrics.data.frames import Frame, guessed_numbers, schema_of
-from polars_mlmetrics.data.roles import Roles, checked_roles
+from polars_mlmetrics.data.frames import Frame, guessed_numbers
+from polars_mlmetrics.data.roles import MODEL, Roles
 from polars_mlmetrics.errors import ParameterError, TableError, at_callers_line, hides_values, unknown
 from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.parameters import check_parameter
-from polars_mlmetrics.query.keys import KeyReader, Keys, checked_slices, columns_of
+from polars_mlmetrics.query.keys import KeyColumn, Keys, columns_of
 from polars_mlmetrics.query.requirements import check_keys
 from polars_mlmetrics.query.results import ResultColumns
 from polars_mlmetrics.query.source import passes_over
@@ -114,30 +115,26 @@ def check(
     >>> print(*worst["examples"], worst["fix"])
     sample=1 log = mlm.dedupe(log, keep='last', sample='sample')
     """
-    columns_of_log = schema_of(frame, CHECK.name)
-    given, bound = CHECK.rows(frame, columns_of_log), checked_roles(roles)
-    reader = KeyReader(given, columns_of_log)
-    keys = reader.read(by)
-    of_slices = [] if slices is None else [key for each in checked_slices(slices) for key in reader.read(each)]
-    rows = reader.rows()
     _check_ignored(ignore)
-    schema = reader.schema()
-    check_keys("check", columns_of([*keys, *of_slices], reader.added), schema)
-    log = LogTable(schema, keys, bound, CHECK.read_metrics([metrics]))
+    log = LogTable(CHECK, frame, by, roles, slices=slices, metrics=CHECK.read_metrics([metrics]))
+    check_keys(
+        "check", columns_of([*map(KeyColumn, log.names.values(), log.by), *log.slices], log.reader.added), log.schema
+    )
     limit = MEMORY if memory is None and passes == "auto" else memory
     split = passes_over(
-        given, lambda part: part.with_columns(reader.added), log.sample, passes, limit, progress=progress
+        log.frame, lambda part: part.with_columns(log.reader.added), log.sample, passes, limit, progress=progress
     )
-    search = ProblemSearch(log)
-    search.scan(rows)
-    if of_slices:
-        search.scan_slices(rows, list(dict.fromkeys(of_slices)), columns_of(of_slices, reader.added))
-    if (numbers := guessed_numbers(given)) is not None:
-        search.note_guessed(numbers)
+    rows, search = log.reader.rows(), ProblemSearch(log)
+    search.scan(rows, guessed_numbers(log.frame))
+    if log.slices:
+        search.scan_slices(rows)
     if thorough and log.sample:
         for part in [rows] if split is None else split.parts(BYTES_A_ROW, search.n_rows):
             search.scan_samples(part)
-    table = _table(log, search.found(), set(ignore), search.skipped() if skipped else [])
+    found = [_row(log, problem, each, ignore) for problem, each in search.found()]
+    found += map(_skipped, search.skipped() if skipped else [])
+    table = pl.DataFrame(found, schema=COLUMNS)
+    table = table.with_columns(share=ratio(pl.col("count"), pl.col("share"))).sort("severity", maintain_order=True)
     return raise_for(table, "error") if strict else table
 
 
@@ -188,28 +185,21 @@ def _check_ignored(ignore: Sequence[str]) -> None:
             raise ParameterError(unknown("problem", name, PROBLEMS, of="one that check knows"))
 
 
-def _table(
-    log: LogTable, found: dict[tuple[Problem, str], Found], ignored: set[str], skipped: Sequence[Problem]
-) -> pl.DataFrame:
-    declared = list(PROBLEMS.values())
-    rows = [
-        {
-            "severity": "ignored" if problem.name in ignored else problem.severity,
-            "problem": problem.name,
-            "count": each.count,
-            "share": each.total,
-            "of": problem.of,
-            "examples": each.examples,
-            "meaning": problem.meaning.format(column=about),
-            "fix": log.line(problem.fix, about, each.seen, each.reading),
-        }
-        for (problem, about), each in sorted(found.items(), key=lambda item: declared.index(item[0][0]))
-    ]
+def _row(log: LogTable, problem: Problem, found: Finding, ignored: Sequence[str]) -> dict[str, Any]:
+    return {
+        "severity": "ignored" if problem.name in ignored else problem.severity,
+        "problem": problem.name,
+        "count": found.count,
+        "share": found.total,
+        "of": problem.of,
+        "examples": found.examples,
+        "meaning": problem.meaning.format(column=found.about, between=found.between),
+        "fix": log.line(problem.fix, found.about, found.seen, found.reading),
+    }
+
+
+def _skipped(problem: Problem) -> dict[str, Any]:
     # Of which column it would be is not known of a problem that was not looked for.
-    unsaid = [(problem, problem.meaning.replace("{column!r}", "a column")) for problem in skipped]
-    rows += [
-        {"severity": "skipped", "problem": problem.name, "of": problem.of, "meaning": meaning[0].upper() + meaning[1:]}
-        for problem, meaning in unsaid
-    ]
-    table = pl.DataFrame(rows, schema=COLUMNS)
-    return table.with_columns(share=ratio(pl.col("count"), pl.col("share"))).sort("severity", maintain_order=True)
+    meaning = problem.meaning.replace("{column!r}", "a column").replace("{between}", MODEL)
+    meaning = meaning[0].upper() + meaning[1:]
+    return {"severity": "skipped", "problem": problem.name, "of": problem.of, "meaning": meaning}

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Literal, Unpack, get_args
 
 import polars as pl
 
-from polars_mlmetrics.checks.duplicates import N_ROWS, repeated
-from polars_mlmetrics.data.door import check_columns
-from polars_mlmetrics.data.frames import AnyFrame, as_given, schema_of
-from polars_mlmetrics.data.roles import Roles, Table, check_free, checked_roles
+from polars_mlmetrics.checks.duplicates import repeated, surplus
+from polars_mlmetrics.checks.table import LogTable
+from polars_mlmetrics.data.door import check_key_columns
+from polars_mlmetrics.data.expressions import any_of
+from polars_mlmetrics.data.frames import AnyFrame, as_given
+from polars_mlmetrics.data.roles import Roles, check_free
 from polars_mlmetrics.errors import INTERNAL, ParameterError, TableError, at_callers_line, shown_row, unknown
-from polars_mlmetrics.query.keys import KeyColumn, KeyReader, Keys
+from polars_mlmetrics.query.keys import Keys
 from polars_mlmetrics.query.verb import Verb
 
 DEDUPE = Verb("dedupe")
@@ -66,50 +68,39 @@ def dedupe(
     │ 2      ┆ cat   ┆ 0.3   ┆ 10      │
     └────────┴───────┴───────┴─────────┘
     """
-    schema: pl.Schema = schema_of(frame, DEDUPE.name)
-    given, bound = DEDUPE.rows(frame, schema), checked_roles(roles)
+    log = LogTable(DEDUPE, frame, by, roles, values=())
+    check_key_columns(log.table.sample, log.schema, what="sample column")
+    check_free(log.columns)
     if keep not in get_args(Keep):
         raise ParameterError(unknown("keep", keep, get_args(Keep), of="one of what dedupe can keep"))
     if keep == "error" and order is not None:
         raise ParameterError("order= works only with keep='first' or keep='last'.")
-    check_free(schema)
-    table: Table = bound.table
-    check_columns(table.sample, schema, what="sample column")
-    if "label" in bound:
-        check_columns([table.label], schema, what="label column")
-    pair = [*table.sample, *([table.label] if table.label in schema else [])]
-    reader: KeyReader = KeyReader(given, schema)
-    groups: list[KeyColumn] = reader.read(by)
-    places: list[KeyColumn] = reader.read(order)
-    names = {key.column: key.name for key in groups} | {name: name for name in pair}
+    places = [key.column for key in log.reader.read(order)]
     if keep == "error":
-        _refuse_copies(reader.rows(), pair, names)
+        _refuse_copies(log)
         return frame
-    one = _one_of_each(reader.rows(), pair, list(names), [key.column for key in places], keep)
-    one = one.drop(INDEX, ALONE, *(column.meta.output_name() for column in reader.added))
-    return as_given(frame, one)
+    one = _one_of_each(log, places, keep)
+    return as_given(frame, one.drop(INDEX, ALONE, *(column.meta.output_name() for column in log.reader.added)))
 
 
-def _refuse_copies(rows: pl.LazyFrame, pair: Sequence[str], names: Mapping[str, str]) -> None:
-    copied = repeated(rows.drop_nulls(pair), list(names))
+def _refuse_copies(log: LogTable) -> None:
+    copied = repeated(log.reader.rows().drop_nulls(log.pair), log.pair_keys)
     if not copied.is_empty():
-        shown = list(names.values())
-        place = shown_row(shown, copied.select(list(names)).sort(list(names)).row(0))
-        copies = int(copied[N_ROWS].sum()) - copied.height
+        names = [log.names.get(key, key) for key in log.pair_keys]
+        place = shown_row(names, copied.select(log.pair_keys).sort(log.pair_keys).row(0))
+        copies = surplus(copied)
         raise TableError(
-            f"{'1 row is a copy' if copies == 1 else f'{copies:,} rows are copies'} by {' and '.join(shown)}, such as "
+            f"{'1 row is a copy' if copies == 1 else f'{copies:,} rows are copies'} by {' and '.join(names)}, such as "
             f"{place}. keep='first' or keep='last' keeps one row of each; if they are different models or folds, name "
             "that column in by=."
         )
 
 
-def _one_of_each(
-    rows: pl.LazyFrame, pair: Sequence[str], keys: Sequence[str], order: Sequence[str], keep: Keep
-) -> pl.LazyFrame:
-    nobody_knows = pl.any_horizontal(pl.col(name).is_null() for name in pair)
-    numbered = rows.with_row_index(INDEX).with_columns(pl.when(nobody_knows).then(INDEX).alias(ALONE))
+def _one_of_each(log: LogTable, order: Sequence[str], keep: Keep) -> pl.LazyFrame:
+    is_unknown = any_of([pl.col(name).is_null() for name in log.pair])
+    numbered = log.reader.rows().with_row_index(INDEX).with_columns(pl.when(is_unknown).then(INDEX).alias(ALONE))
     if order:
         # Rows of one time stay as they are; those of none are put where they are not taken.
         numbered = numbered.sort(order, nulls_last=keep == "first", maintain_order=True)
-    one = numbered.unique([*keys, ALONE], keep="first" if keep == "first" else "last", maintain_order=True)
+    one = numbered.unique([*log.pair_keys, ALONE], keep="first" if keep == "first" else "last", maintain_order=True)
     return one.sort(INDEX) if order else one

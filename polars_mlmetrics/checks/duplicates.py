@@ -28,6 +28,11 @@ def repeated(rows: pl.LazyFrame, keys: Sequence[str]) -> pl.DataFrame:
     return _grouped(rows, keys, codes.unique(), pl.len() > 1)
 
 
+def surplus(repeats: pl.DataFrame) -> int:
+    """How many rows there are beyond one for each of some keys."""
+    return int(repeats[N_ROWS].sum()) - repeats.height
+
+
 def contradicted(
     rows: pl.LazyFrame, keys: Sequence[str], value: str, number: pl.Expr, *, most: int | None = None
 ) -> pl.DataFrame:

@@ -9,15 +9,14 @@ from typing import Unpack
 import polars as pl
 import polars.selectors as cs
 
-from polars_mlmetrics.checks.table import SCORE, LogTable
+from polars_mlmetrics.checks.table import SCORE, Fact, LogTable
 from polars_mlmetrics.data.door import check_alike
-from polars_mlmetrics.data.expressions import all_of
-from polars_mlmetrics.data.frames import Frame, schema_of
-from polars_mlmetrics.data.roles import Roles, checked_roles
+from polars_mlmetrics.data.frames import Frame
+from polars_mlmetrics.data.roles import Roles
 from polars_mlmetrics.engine.folds import fold
 from polars_mlmetrics.errors import INTERNAL, at_callers_line, in_words
 from polars_mlmetrics.formula.arithmetic import ratio
-from polars_mlmetrics.query.keys import KeyReader, Keys
+from polars_mlmetrics.query.keys import Keys
 from polars_mlmetrics.query.results import ResultColumns
 from polars_mlmetrics.query.verb import Verb
 
@@ -25,8 +24,6 @@ PROFILE = Verb("profile")
 
 TENTHS = (0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 """Where the scores between 0 and 1 are cut."""
-
-ROWS, SAMPLES = (f"{INTERNAL}{count}" for count in ("rows", "samples"))
 
 COLUMNS = ResultColumns.of((pl.String, "what", "where"), (pl.Float64, "value", "share"))
 """The columns of the table that `profile` gives, with their types."""
@@ -78,65 +75,45 @@ def profile(frame: Frame, by: Keys | None = None, **roles: Unpack[Roles]) -> pl.
     │ samples of group ┆ model=b    ┆ 1.0   ┆ 0.5      │
     └──────────────────┴────────────┴───────┴──────────┘
     """
-    columns_of_log = schema_of(frame, PROFILE.name)
-    given, bound = PROFILE.rows(frame, columns_of_log), checked_roles(roles)
-    reader = KeyReader(given, columns_of_log)
-    keys = reader.read(by)
-    rows = reader.rows()
-    schema = reader.schema()
-    check_alike(schema.names(), schema)
-    log = LogTable(schema, keys, bound)
-    columns = [name for name in schema.names() if not name.startswith(INTERNAL)]
-    lines = pl.DataFrame(list(_lines(log, rows, columns)), schema=COLUMNS, orient="row")
+    log = LogTable(PROFILE, frame, by, roles)
+    check_alike(log.columns, log.schema)
+    lines = pl.DataFrame(list(_lines(log)), schema=COLUMNS, orient="row")
     return lines.with_columns(share=ratio(pl.col("value"), pl.col("share")))
 
 
-def _lines(log: LogTable, rows: pl.LazyFrame, columns: list[str]) -> Iterator[Line]:
-    counts = {("null", name): cs.by_name(name).is_null() for name in columns} | _places_of_scores(log)
-    names = [f"{INTERNAL}count_{number}" for number in range(len(counts))]
-    marks = [where.cast(pl.Int64).alias(name) for name, where in zip(names, counts.values(), strict=True)]
-    marked = log.with_roles(rows).select(*log.by, *marks)
-    groups, *others = pl.collect_all(
-        [
-            fold(marked, log.by, [pl.len().alias(ROWS), pl.col(names).sum()]),
-            *([] if log.label is None else [rows.select(pl.col(log.label).drop_nulls().n_unique())]),
-            *(_of_samples(log, rows) if log.sample else []),
-        ]
-    )
-    n_rows = int(groups[ROWS].sum())
+def _lines(log: LogTable) -> Iterator[Line]:
+    rows, units = log.reader.rows(), pl.col(Fact.ROWS)
+    counted = {("null", name): cs.by_name(name).is_null() for name in log.columns} | _places_of_scores(log)
+    names = {place: f"{INTERNAL}{': '.join(place)}" for place in counted}
+    samples = fold(rows.filter(log.has_known_sample), log.sample_keys, [pl.len().alias(Fact.ROWS)])
+    of_samples = [
+        fold(samples, log.sample, []).select(pl.len()),
+        samples.select(least=units.min(), mean=units.mean(), most=units.max()),
+        fold(samples, log.by, [pl.len().alias(Fact.ROWS)]),
+    ]
+    of_groups = log.counts(rows, log.by, {names[place]: condition for place, condition in counted.items()})
+    labels = [rows.select(pl.col(name).drop_nulls().n_unique()) for name in log.label]
+    groups, *others = pl.collect_all([of_groups, *labels, *(of_samples if log.sample else [])])
+    n_rows = int(groups[Fact.ROWS].sum())
     yield "rows", "", n_rows, None
     yield "groups", "", groups.height, None
-    if log.label is not None:
+    if log.label:
         yield "labels", "", others.pop(0).item(), None
     if log.sample:
         n_samples, rows_of_a_sample, _ = others
         yield "samples", "", n_samples.item(), None
         yield from (("rows of a sample", where, value, None) for where, value in rows_of_a_sample.to_dicts()[0].items())
-    for name, (what, where) in zip(names, counts, strict=True):
+    for (what, where), name in names.items():
         yield what, where, int(groups[name].sum()), n_rows
-    yield from _lines_of_groups(log, "rows of group", groups, ROWS, n_rows)
+    yield from _lines_of_groups(log, "rows of group", groups, n_rows)
     if log.sample:
-        yield from _lines_of_groups(log, "samples of group", others[-1], SAMPLES, n_samples.item())
+        yield from _lines_of_groups(log, "samples of group", others[-1], n_samples.item())
 
 
-def _of_samples(log: LogTable, rows: pl.LazyFrame) -> list[pl.LazyFrame]:
-    """How many samples there are, how many rows these have, and how many of them each group has."""
-    known = rows.filter(all_of([pl.col(name).is_not_null() for name in log.sample]))
-    in_groups = fold(known, list(dict.fromkeys([*log.by, *log.sample])), [pl.len().alias(ROWS)])
-    of_rows = pl.col(ROWS)
-    return [
-        fold(in_groups, log.sample, []).select(pl.len()),
-        in_groups.select(least=of_rows.min(), mean=of_rows.mean(), most=of_rows.max()),
-        fold(in_groups, log.by, [pl.len().alias(SAMPLES)]),
-    ]
-
-
-def _lines_of_groups(log: LogTable, what: str, groups: pl.DataFrame, column: str, total: int) -> Iterator[Line]:
-    if log.by:
-        groups = groups.sort(log.by)
-        names = [log.names[key] for key in log.by]
-        for keys, count in zip(groups.select(log.by).rows(), groups[column], strict=True):
-            yield what, in_words(names, keys), count, total
+def _lines_of_groups(log: LogTable, what: str, groups: pl.DataFrame, total: int) -> Iterator[Line]:
+    names = [log.names[key] for key in log.by]
+    for *keys, count in groups.sort(log.by).select(*log.by, Fact.ROWS).rows() if names else ():
+        yield what, in_words(names, keys), count, total
 
 
 def _places_of_scores(log: LogTable) -> dict[tuple[str, str], pl.Expr]:

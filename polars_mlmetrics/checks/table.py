@@ -1,33 +1,62 @@
-"""A table before its rows are read: its schema, and the roles as columns."""
+"""A log before its rows are read, and the counts of its rows that `check` and `profile` share."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from keyword import iskeyword
 from typing import Any
 
 import polars as pl
 
-from polars_mlmetrics.data.door import check_key_columns
-from polars_mlmetrics.data.expressions import same_expression
+from polars_mlmetrics.data.door import MAX_WEIGHT, check_key_columns
+from polars_mlmetrics.data.expressions import any_of, same_expression
+from polars_mlmetrics.data.frames import Frame, is_number, is_text, schema_of
 from polars_mlmetrics.data.returned import FILLED, LISTED, Listed
-from polars_mlmetrics.data.roles import MODEL, Grain, Table
-from polars_mlmetrics.errors import INTERNAL, ColumnError, NameCollisionError, shown_values
+from polars_mlmetrics.data.roles import MODEL, Grain, RoleName, Table, checked_roles
+from polars_mlmetrics.engine.folds import fold
+from polars_mlmetrics.errors import (
+    INTERNAL,
+    MOST_VALUES,
+    ColumnError,
+    NameCollisionError,
+    hides_values,
+    shown_row,
+    shown_values,
+)
 from polars_mlmetrics.formula.measure import Measure
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.shared import Decision
-from polars_mlmetrics.query.keys import KeyColumn
+from polars_mlmetrics.query.keys import KeyReader, Keys, checked_slices
+from polars_mlmetrics.query.verb import Verb
 
 SCORE, TRUTH, WEIGHT = (f"{INTERNAL}{role}" for role in ("score", "truth", "weight"))
 """The roles as columns: as Float64 where they are numbers, or else as they are."""
 
-POSITIVES, NEGATIVES, OTHERS = (f"{INTERNAL}{count}" for count in ("positives", "negatives", "others"))
-"""How many rows are known to be true, not to be, and to be anything else."""
+PLAIN_LABEL = f"{INTERNAL}plain_label"
+"""A label without invisible characters and case."""
+
+
+class Fact(StrEnum):
+    """Facts of the rows of a group, a label or a sample: each value is the name of its column."""
+
+    ROWS = f"{INTERNAL}rows"
+    """How many rows, or units, there are."""
+    POSITIVES = f"{INTERNAL}positives"
+    NEGATIVES = f"{INTERNAL}negatives"
+    OTHERS = f"{INTERNAL}others"
+    """How many rows are known to be true, not to be, and to be anything else."""
+    KNOWN = f"{INTERNAL}known"
+    """How many rows have a known sample."""
+    SCORES = f"{INTERNAL}scores"
+    """The sum of the scores."""
+    LIGHTEST = f"{INTERNAL}lightest"
+    HEAVIEST = f"{INTERNAL}heaviest"
+    """The smallest and the largest weight, of those that are not broken: that is a problem of its own."""
+
 
 USUAL_THRESHOLD = 0.5
 """The threshold of metrics where none is given."""
-
-ROWS = f"{INTERNAL}rows"
-"""How many rows, or samples, there are."""
 
 AS_IS = f"{INTERNAL}as_is:"
 """Before the name under which a column of an example is shown."""
@@ -40,47 +69,84 @@ WEIGHTS = ("weight", "weights", "w", "sample_weight", "sample_weights")
 
 
 class LogTable:
-    """A table by its schema: its roles and their types, and which of its keys are there."""
+    """A log by its schema: its roles and their types, and which of its keys are there."""
 
     def __init__(
-        self, schema: pl.Schema, by: Sequence[KeyColumn], roles: Mapping[str, Any], metrics: Sequence[Metric] = ()
+        self,
+        verb: Verb,
+        frame: Frame,
+        by: Keys | None,
+        given: Mapping[str, Any],
+        *,
+        slices: Sequence[Keys] | None = None,
+        metrics: Sequence[Metric] = (),
+        values: Sequence[RoleName] = ("score", "truth", "weight"),
     ) -> None:
-        """Work out from the schema what the table has. Raise if a score, truth or named column is missing."""
-        names = [key.name for key in by]
+        """Work out from the schema what the log has. Raise if a column is missing that is named, or one of `values`."""
+        self.columns = columns = schema_of(frame, verb.name)
+        self.frame, roles = verb.rows(frame, columns), checked_roles(given)
+        self.reader = KeyReader(self.frame, columns, frame=frame)
+        keys = self.reader.read(by)
+        sliced = [self.reader.read(each) for each in checked_slices(() if slices is None else slices)]
+        self.slices = list(dict.fromkeys(key for each in sliced for key in each))
+        """The columns of all slices, each once."""
+        self.schema = schema = self.reader.schema()
+        self.by = [key.column for key in keys]
+        self.names = {key.column: key.name for key in keys}
+        """The names of the columns of `by`."""
+        names = [key.name for key in keys]
         for name in names:
             if names.count(name) > 1:
                 raise NameCollisionError(f"{name!r} is twice in by: use .alias(...) on one of them.")
-        self.table = table = Table.of(roles)
-        for role, column in table.values().items():
+        self.table = table = roles.table
+        self.values = {role: column for role, column in table.values().items() if role in values}
+        """Score, truth and weight, those that are read."""
+        for role, column in self.values.items():
             check_key_columns(column.meta.root_names(), schema, what=f"{role} column")
         if table.label in table.sample:
             raise ColumnError(f"{table.label!r} cannot be both the label and the sample: name another column.")
-        for role, columns in (("sample", table.sample), ("label", [table.label])):
-            present = [column for column in columns if role in roles or column in schema]
+        for role, of_role in (("sample", table.sample), ("label", [table.label])):
+            present = [column for column in of_role if role in roles or column in schema]
             check_key_columns(present, schema, what=f"{role} column")
-        self.types = pl.LazyFrame(schema=schema).select(**table.values()).collect_schema()
+        self.types = pl.LazyFrame(schema=schema).select(**self.values).collect_schema()
         """The types of score, truth and weight."""
-        self.by = [key.column for key in by]
-        self.names = {key.column: key.name for key in by}
-        """The names of the columns of `by`."""
-        self.worked_out = [key.name for key in by if key.column.startswith(INTERNAL)]
-        """The names of those that are not columns of the table."""
-        self.sample = table.sample if all(name in schema for name in table.sample) else ()
-        """The columns of the sample; none where the table has no samples."""
-        self.label = table.label if table.label in schema else None
-        self.has_text_labels = schema.get(table.label) in (pl.String, pl.Categorical, pl.Enum)
+        self.worked_out = [key.name for key in [*keys, *self.slices] if key.column.startswith(INTERNAL)]
+        """The names of keys that are not columns of the log."""
+        self.sample = list(table.sample) if all(name in schema for name in table.sample) else []
+        """The columns of the sample; none where the log has no samples."""
+        self.label = [table.label] if table.label in schema else []
+        """The column of the label, if there is one."""
+        self.has_text_labels = any(is_text(schema[name]) for name in self.label)
         self.listed = Listed.of(schema)
         """The content of the column `listed`, where there is one."""
-        self._roots = {name for column in table.values().values() for name in column.meta.root_names()}
-        self.free = free = schema.keys() - {*table.sample, table.label, *self.by} - self._roots
+        self._roots = {name for column in self.values.values() for name in column.meta.root_names()}
+        self.free = free = columns.keys() - {*table.sample, table.label, *self.by} - self._roots
         """The columns of no role."""
         self.model = [MODEL] if MODEL in free and not schema[MODEL].is_nested() else []
         """The column that tells models apart, where no key does."""
-        weights = [name for name in WEIGHTS if name in free and schema[name].is_numeric()]
-        self.unused_weight = weights[0] if weights and table.weight is None else None
-        """A column that looks like weights, where no weight is named."""
         self.wanted = WantedMetrics(metrics, table, roles)
-        """How the metrics that are wanted read the table."""
+        """How the metrics that are wanted read the log."""
+
+    @property
+    def pair(self) -> list[str]:
+        """The columns of the sample and the label."""
+        return [*self.sample, *self.label]
+
+    @property
+    def sample_keys(self) -> list[str]:
+        """The columns that tell the samples of each group apart."""
+        return list(dict.fromkeys([*self.by, *self.sample]))
+
+    @property
+    def pair_keys(self) -> list[str]:
+        """The columns that tell the labels of the samples of each group apart."""
+        return list(dict.fromkeys([*self.by, *self.pair]))
+
+    @property
+    def unused_weight(self) -> str | None:
+        """A column that looks like weights, where no weight is named."""
+        weights = [name for name in WEIGHTS if name in self.free and self.schema[name].is_numeric()]
+        return weights[0] if weights and self.table.weight is None else None
 
     def reads(self, *readings: str) -> bool:
         """Whether a metric may read the score or the truth in one of these ways. Always, where no metrics are named."""
@@ -96,11 +162,16 @@ class LogTable:
 
     def is_number(self, role: str) -> bool:
         """Whether a role is there, and can be read as a number."""
-        return role in self.types and (self.types[role].is_numeric() or self.types[role] in (pl.Boolean, pl.Null))
+        return role in self.types and (is_number(self.types[role]) or self.types[role] == pl.Null)
 
-    def is_text(self, role: str) -> bool:
+    def is_no_number(self, role: str) -> bool:
         """Whether a role is there, and is not a number."""
         return role in self.types and not self.is_number(role)
+
+    @property
+    def has_other_truths(self) -> bool:
+        """Whether a truth may be a number that is neither 0 nor 1."""
+        return self.is_number("truth") and self.types["truth"] != pl.Boolean
 
     @property
     def not_filled_in(self) -> pl.Expr | None:
@@ -113,44 +184,76 @@ class LogTable:
         names = set() if self.listed is None else self.listed.every_row
         return sorted(names - {*self.table.sample, *self._roots})
 
+    # -- its rows ------------------------------------------------------------------------------------------------------
+
     def with_roles(self, rows: pl.LazyFrame) -> pl.LazyFrame:
         """The rows, with their roles as columns."""
         columns = {"score": SCORE, "truth": TRUTH, "weight": WEIGHT}
         return rows.with_columns(
             (given.cast(pl.Float64) if self.is_number(role) else given).alias(columns[role])
-            for role, given in self.table.values().items()
+            for role, given in self.values.items()
         )
 
-    def classes(self) -> dict[str, pl.Expr]:
-        """The rows that are true, and those that are not."""
-        if not self.is_number("truth"):
-            return {POSITIVES: pl.lit(0), NEGATIVES: pl.lit(0)}
-        return {POSITIVES: pl.col(TRUTH) == 1, NEGATIVES: pl.col(TRUTH) == 0}
-
-    def other_truths(self) -> pl.Expr | None:
-        """The rows whose truth is neither 0 nor 1; None where there can be none."""
-        if not self.is_number("truth") or self.types["truth"] == pl.Boolean:
-            return None
-        return (pl.col(TRUTH) != 0) & (pl.col(TRUTH) != 1)
+    def counts(self, rows: pl.LazyFrame, keys: Sequence[str], conditions: Mapping[str, pl.Expr]) -> pl.LazyFrame:
+        """How many rows each key has, and in how many of them each condition holds."""
+        marks = [condition.cast(pl.Int64).alias(name) for name, condition in conditions.items()]
+        sums = [pl.len().cast(pl.Int64).alias(Fact.ROWS), pl.col(*conditions).sum()]
+        return fold(self.with_roles(rows).select(*keys, *marks), keys, sums)
 
     @property
-    def keys(self) -> list[str]:
-        """The columns of the table that are a sample, a label or a key of groups."""
-        columns = dict.fromkeys([*self.sample, *([] if self.label is None else [self.label]), *self.by])
-        return [name for name in columns if not name.startswith(INTERNAL)]
+    def has_known_sample(self) -> pl.Expr:
+        """The rows whose sample is known."""
+        return ~any_of([pl.col(name).is_null() for name in self.sample])
+
+    def classes(self) -> dict[str, pl.Expr]:
+        """The rows that are true, those that are not, and those that are anything else."""
+        truth, no_rows = pl.col(TRUTH), pl.lit(0)
+        return {
+            Fact.POSITIVES: truth == 1 if self.is_number("truth") else no_rows,
+            Fact.NEGATIVES: truth == 0 if self.is_number("truth") else no_rows,
+            Fact.OTHERS: (truth != 0) & (truth != 1) if self.has_other_truths else no_rows,
+        }
+
+    def of_sample(self) -> list[pl.Expr]:
+        """The facts of samples that problems need."""
+        folds = {name: rows.sum() for name, rows in self.classes().items() if name != Fact.OTHERS}
+        if self.is_number("score"):
+            folds[Fact.SCORES] = pl.col(SCORE).sum()
+        if self.is_number("weight"):
+            weight = pl.when(pl.col(WEIGHT).abs() <= MAX_WEIGHT).then(WEIGHT)
+            folds |= {Fact.LIGHTEST: weight.min(), Fact.HEAVIEST: weight.max()}
+        return [each.alias(name) for name, each in folds.items()]
+
+    def examples(self, places: pl.DataFrame) -> list[str]:
+        """The first of some places, in words."""
+        names = [self.names.get(column, column.removeprefix(AS_IS)) for column in places.columns]
+        return [] if hides_values() else [shown_row(names, row) for row in places.head(MOST_VALUES).rows()]
+
+    def first_examples(
+        self, units: pl.LazyFrame, keys: Sequence[str], count: int, order: Sequence[str] = ()
+    ) -> list[str]:
+        """The first of so many units by their order and keys, in words."""
+        if hides_values() or not (keys and count):
+            return []
+        by = [*order, *keys]
+        return self.examples(units.select(by).sort(by).head(MOST_VALUES).select(keys).collect())
+
+    # -- a line of code ------------------------------------------------------------------------------------------------
 
     def line(self, written: str, about: str, seen: Sequence[object] = (), reading: str = "") -> str:
-        """A line of code in the columns of this table; `about` is the one that it is for, if it is for one.
+        """A line of code in the columns of this log; `about` is the one that it is for, if it is for one.
 
         Where the line cannot know a value it has `...`: fill it in before you run it. `seen` are values that may help
         to fill it, and `reading` is what reads texts as numbers.
         """
-        table, by = self.table, [self.names[column] for column in self.by]
-        sample, pair = list(table.sample), [*table.sample, *([] if self.label is None else [self.label])]
+        by, sample = [self.names[column] for column in self.by], list(self.table.sample)
+        pair = [*sample, *self.label]
         columns = {
-            **{role: _written(column) for role, column in table.values().items()},
-            **{f"number_of_{role}": self._number(role, reading) for role in table.values()},
-            "label": _written(pl.col(table.label)),
+            **{role: _written(column) for role, column in self.values.items()},
+            **{f"number_of_{role}": self._number(role, reading) for role in self.values},
+            "log": "log" if self.sample else f"log.with_row_index({sample[0]!r})",
+            "largest": MAX_WEIGHT,
+            "label": _written(pl.col(self.table.label)),
             "known_label": self._known_label(),
             "sample": _listed(sample),
             "known_sample": _each(sample, "is_not_null", "all_horizontal"),
@@ -158,21 +261,22 @@ class LogTable:
             "unknown_pair": _each(pair, "is_null", "any_horizontal"),
             "by": repr(by),
             "by_role": f", by={_listed([*by, *self.model])}" if by or self.model else "",
-            "by_and": _listed([*by, about]),
             "keys": _listed([*by, *sample]),
-            "label_role": "" if self.label in (None, "label") else f", label={self.label!r}",
+            "label_role": f", label={self.table.label!r}" if self.label and self.label != ["label"] else "",
             "roles": self._roles(),
             "pair": _listed(pair),
             "seen": f"{SEEN}{shown_values(seen)}" if seen else "",
         }
         line = written.format(column=about, **columns)
-        first = [f"{name}=..." for name in self.worked_out if repr(name) in line]
+        lacking = [name for name in self.worked_out if repr(name) in line]
+        is_plain = {name: name.isidentifier() and not iskeyword(name) for name in lacking}
+        first = [f"{name}=..." if is_plain[name] else f"**{{{name!r}: ...}}" for name in lacking]
         return f"log = log.with_columns({', '.join(first)}); {line}" if first else line
 
     def _number(self, role: str, reading: str) -> str:
         """A role read as a number, if something reads it: else only its owner knows what it means."""
         text = "" if self.types[role] == pl.String else ".cast(pl.String)"
-        return f"{_written(self.table.values()[role])}{text}{reading}" if reading else "..."
+        return f"{_written(self.values[role])}{text}{reading}" if reading else "..."
 
     def _known_label(self) -> str:
         known = f"{_written(pl.col(self.table.label))}.is_not_null()"
@@ -180,19 +284,17 @@ class LogTable:
 
     def _roles(self) -> str:
         """The roles with other columns than those that nobody names, as arguments. No weight is used unnamed."""
-        table = self.table
-        named = {role: _argument(column) for role, column in table.values().items()}
-        named |= {"sample": _listed(table.sample), "label": repr(table.label)}
-        return "".join(
-            f", {role}={column}" for role, column in named.items() if role == "weight" or column != repr(role)
-        )
+        named = {role: _argument(column) for role, column in self.values.items()}
+        named |= {"sample": _listed(self.table.sample), "label": repr(self.table.label)}
+        own = {role: column for role, column in named.items() if role == "weight" or column != repr(role)}
+        return "".join(f", {role}={column}" for role, column in own.items())
 
 
 class WantedMetrics:
-    """How metrics read a table."""
+    """How metrics read a log."""
 
     def __init__(self, metrics: Sequence[Metric], table: Table, roles: Mapping[str, Any]) -> None:
-        """Collect how metrics read the score and truth of a table. Metrics bound to other columns do not read them."""
+        """Collect how metrics read the score and truth of a log. Metrics bound to other columns do not read them."""
         self.is_any = not metrics
         """Whether none are named, so that any may read it."""
         self.readings: set[str] = set()

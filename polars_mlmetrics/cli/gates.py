@@ -14,7 +14,7 @@ from polars_mlmetrics.analysis.compare import compare
 from polars_mlmetrics.analysis.evaluate import evaluate
 from polars_mlmetrics.analysis.finish import finish
 from polars_mlmetrics.analysis.gate import gate
-from polars_mlmetrics.checks.rules import warn
+from polars_mlmetrics.analysis.rules import warn
 from polars_mlmetrics.cli.calls import COL, Call, CallNode, Function, NamedValue, Operation, done
 from polars_mlmetrics.cli.logs import against, log_or_state, opened
 from polars_mlmetrics.cli.metric_texts import metrics_of

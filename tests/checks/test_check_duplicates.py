@@ -54,7 +54,8 @@ def spread(rows: list[dict[str, Any]], key: str, *, lacking: bool = False) -> in
         if row["sample"] is not None:
             values.setdefault(row["sample"], set()).add(row[key])
     if lacking:
-        return sum(len(found) < len({row[key] for row in rows}) for found in values.values())
+        of_all = set().union(*values.values())
+        return sum(len(found) < len(of_all) for found in values.values())
     return sum(len(found) > 1 for found in values.values())
 
 
@@ -150,6 +151,17 @@ def test_copies_are_of_one_group() -> None:
     assert fix == "log = mlm.dedupe(log, keep='last', by='model', sample='sample')"
 
 
+@pytest.mark.parametrize("passes", [None, 2])
+def test_an_example_of_pooled_models_has_several(passes: int | None) -> None:
+    """A copy in one model is none, nor is it in a part of the log in which no models are pooled."""
+    log = pl.concat([CLEAN, CLEAN.head(1)]).with_columns(model=pl.lit("x"))
+    log = pl.concat([log, CLEAN.tail(1).with_columns(model=pl.lit("y")), CLEAN.tail(1).with_columns(model=None)])
+    row = row_of("models_pooled", log, passes=passes)
+    assert (row["count"], row["share"], row["examples"]) == (2, 2 / 7, ["sample=2, label=b"])
+    assert row_of("duplicate", log, passes=passes)["examples"] == ["sample=1, label=a"]
+    assert row_of("models_pooled", log, by=pl.lit(1).alias("all"), passes=passes)["count"] == 2
+
+
 def test_an_unknown_sample_or_label_is_no_copy() -> None:
     unknown = pl.concat([CLEAN.head(1)] * 2)
     for key in ("sample", "label"):
@@ -213,6 +225,18 @@ def test_samples_that_some_models_lack_are_reported() -> None:
     assert (row["count"], row["share"], row["examples"]) == (1, 1 / 3, ["sample=3"])
     mended = log.filter(pl.col("model").n_unique().over("sample") == pl.col("model").n_unique())
     assert told(mended, by="model") == {"samples_in_common": 2}
+
+
+@pytest.mark.parametrize("passes", [None, 2])
+def test_a_value_that_no_known_sample_has_is_lacked_by_none(passes: int | None) -> None:
+    """A broken row often has neither a sample nor a model; the line would else leave nothing but such rows."""
+    log = pl.concat([MODELS, MODELS.head(1).with_columns(sample=None, model=None)])
+    assert told(log, by="model", passes=passes) == {"sample_null": 1, "samples_in_common": 2, "group_of_one_class": 1}
+    log = pl.concat([log, CLEAN.head(2).with_columns(pl.col("sample") + 2, model=pl.lit("x"))])
+    row = row_of("sample_not_in_all", log, by="model", passes=passes)
+    assert (row["count"], row["share"], row["examples"]) == (1, 1 / 3, ["sample=3"])
+    mended = eval(row["fix"].removeprefix("log = "), {"log": log, "pl": pl})
+    assert mended.equals(log.filter(pl.col("sample").is_null() | (pl.col("sample") < 3)))
 
 
 def test_samples_that_two_of_three_models_have_each_are_not_in_common() -> None:

@@ -1,5 +1,6 @@
 """The line that `check` proposes for a problem: it runs as printed, mends that problem, and touches nothing else."""
 
+import math
 import warnings
 from functools import cache
 from typing import Any
@@ -10,7 +11,7 @@ from polars.testing import assert_series_equal
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.errors import REDACT
-from tests.checks.check_cases import CASES, CLEAN, SIZES, Case, check, of_each, over, row_of
+from tests.checks.check_cases import CASES, CLEAN, SIZES, Case, check, of_each, over, row_of, told
 
 ROW = "row"
 """A number for each row, by which it is found again."""
@@ -109,6 +110,44 @@ def test_a_line_mends_its_problem_and_nothing_else(case: Case, lazy: bool, unkno
     others = log.filter(~HAS[case.problem].fill_null(False))
     left = mended.filter(pl.col(ROW).is_in(others[ROW].implode())).sort(ROW)
     assert left.cast(pl.String).equals(others.cast(pl.String))
+
+
+FILLED = {
+    "truth_is_no_number": ("'yes'", "truth"),
+    "truth_not_binary": ("1.0", "truth"),
+    "slices_differ_between_models": ("pl.DataFrame({'sample': [1, 2], 'region': 'EU'})", "region"),
+}
+"""What the owner of the log writes into a hole, and the column that it mends."""
+
+
+@of_each([case for case in CASES if case.problem in FILLED])
+def test_a_line_mends_its_problem_when_its_hole_is_filled(case: Case) -> None:
+    filled, column = FILLED[case.problem]
+    mended = run(case.row["fix"].replace("...", filled, 1), case.log)
+    assert wrong(check(mended, **case.asked)) == set()
+    assert mended.drop(column).equals(case.log.drop(column))
+    assert mended.columns == case.log.columns or column == "region"
+
+
+def test_a_line_mends_what_was_returned_before_it_became_a_log() -> None:
+    """Whoever has the returned lists fills the hole with the number of labels, or with the column to be mended."""
+    returned, truths = CLEAN.drop("truth"), CLEAN.filter(truth=1).select("sample", "label")
+    log = mlm.with_truths(returned, truths)
+    names: dict[str, Any] = {"mlm": mlm, "pl": pl, "returned": returned, "truths": truths}
+    exec(row_of("score_minus_infinite", log.with_columns(score=-math.inf))["fix"].replace("...", "2"), names)
+    assert told(names["log"]) == {}
+    assert names["log"].select("sample", "label", "score").sort("sample", "label").equals(returned)
+
+    names["returned"] = returned.with_columns(country=pl.Series(["DE", "DE", "FR", "IT"]))
+    truths = pl.concat([truths, pl.DataFrame({"sample": [2], "label": ["c"]})])
+    log = mlm.with_truths(names["returned"], truths, of_sample="country")
+    exec(row_of("missed_without_column", log)["fix"].replace("...", "'country'"), names)
+    assert "missed_without_column" not in told(mlm.with_truths(names["returned"], truths, of_sample="country"))
+    assert names["returned"].equals(returned.with_columns(country=pl.Series(["DE", "DE", "FR", "FR"])))
+
+
+def test_every_line_with_a_hole_is_filled_in_a_test() -> None:
+    assert {*FILLED, "score_minus_infinite", "missed_without_column"} == {*HOLES}
 
 
 @of_each([case for case in CASES if case.problem in HOLES])
@@ -247,3 +286,63 @@ def test_a_weight_is_in_the_line_whatever_it_is_called() -> None:
     rows = pl.DataFrame({"sample": [1, 2], "score": [0.2, 0.9], "truth": [0, 1], "weight": [1.0, 2.0]})
     lines = mlm.check(rows, weight="weight").filter(problem="rows")["fix"].to_list()
     assert lines == ["mlm.profile(log, weight='weight')"]
+
+
+DECIMALS: dict[str, tuple[str, list[str], mlm.Metric]] = {
+    "score_no_probability": ("score", ["1.5", "0.3", "0.2", "0.4"], mlm.log_loss()),
+    "truth_no_grade": ("truth", ["-1", "0", "2", "1"], mlm.ndcg()),
+    "truth_no_share": ("truth", ["-1", "0", "0.5", "1"], mlm.log_loss()),
+}
+
+
+@pytest.mark.parametrize("problem", DECIMALS)
+def test_a_line_is_of_decimals_too(problem: str) -> None:
+    """Polars does not say of a Decimal whether it is NaN or finite."""
+    role, texts, metric = DECIMALS[problem]
+    log = CLEAN.with_columns(pl.Series(role, texts).cast(pl.Decimal(5, 2)))
+    mended = run(row_of(problem, log, metrics=[metric])["fix"], log)
+    assert mended.equals(log.tail(3))
+
+
+@pytest.mark.parametrize("weight", [math.nan, math.inf, 1e300, None], ids=str)
+def test_a_broken_weight_is_a_problem_of_its_own(weight: float | None) -> None:
+    """A weight that no sum can hold is not one that varies; the line spreads none of it over the sample."""
+    log = CLEAN.with_columns(w=pl.Series([weight, 1.0, 2.0, 2.0]))
+    assert "weight_varies" not in told(log, weight="w")
+    twice = pl.concat([log, CLEAN.with_columns(pl.col("label") + "2", w=pl.Series([1.0, 3.0, 2.0, 2.0]))])
+    row = row_of("weight_varies", twice, weight="w")
+    assert (row["count"], row["examples"]) == (1, ["sample=1"])
+    mended = run(row["fix"], twice)
+    assert str(mended["w"].to_list()) == str([weight, 3.0, 2.0, 2.0, 3.0, 3.0, 2.0, 2.0])
+    assert "weight_varies" not in told(mended, weight="w")
+    assert mended.drop("w").equals(twice.drop("w"))
+
+
+def test_weights_of_yes_and_no_vary_too() -> None:
+    log = CLEAN.with_columns(w=pl.Series([True, False, False, None]))
+    mended = run(row_of("weight_varies", log, weight="w")["fix"], log)
+    assert mended["w"].to_list() == [True, True, False, None]
+
+
+@pytest.mark.parametrize("name", ["big", "a b", "1", "class"])
+def test_a_key_that_is_no_column_is_to_be_added_first(name: str) -> None:
+    """The line says so for keys of by and of slices, whatever they are called."""
+    log = pl.concat([CLEAN, CLEAN.head(1)]).with_columns(url=pl.Series(["a", "b", "c", "d", "e"]))
+    line = row_of("duplicate", log, by=pl.col("label").alias(name))["fix"]
+    with pytest.raises(TypeError):
+        run(line, log)
+    assert "duplicate" not in told(run(line.replace("...", "pl.col('label')", 1), log), by=name)
+    line = row_of("slices_of_few_rows", log, slices=[pl.col("url").str.to_uppercase().alias(name)])["fix"]
+    with pytest.raises(TypeError):
+        run(line, log)
+    assert line.endswith(f"; mlm.find_slices(log, mlm.accuracy(), {name!r})")
+
+
+def test_slices_of_a_log_without_samples_are_searched_row_by_row() -> None:
+    log = pl.DataFrame({"score": [0.1, 0.9] * 100, "truth": [0, 1, 1, 0] * 50, "age": [i / 7 for i in range(200)]})
+    line = row_of("slices_of_few_rows", log, slices=["age"])["fix"]
+    assert line == "mlm.find_slices(log.with_row_index('sample'), mlm.accuracy(), 'age')"
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="these features have no value with enough samples")
+        warnings.filterwarnings("ignore", message="no slice is surely worse than the rest")
+        assert run(line, log) is log

@@ -112,3 +112,30 @@ def test_these_are_the_samples_that_compare_cannot_pair() -> None:
     assert row["count"] <= table["n_unpaired"].sum() <= 2 * row["count"]
     agreed = both.filter(~pl.col("sample").is_in(differing(both, "region")))
     assert mlm.compare(agreed, mlm.accuracy(), baseline="x", slices=["region"])["n_unpaired"].sum() == 0
+
+
+def test_columns_of_by_are_counted_one_by_one() -> None:
+    """The sum over the columns is no number of samples."""
+    rows = pl.DataFrame({"sample": [1, 1, 2, 2, 3, 3], "fold": [1, 2, 1, 1, 1, 1], "system": [*"xxxyxy"]})
+    rows = rows.with_columns(score=0.5, truth=1, region=pl.Series(["EU", "US", "EU", "US", "EU", "EU"]))
+    table = mlm.check(rows, by=["fold", "system"], slices=["region"], progress=False).filter(problem=NAME)
+    found = table.select(pl.col("meaning").str.extract("in one (.*) than"), "count", "examples").rows()
+    assert found == [
+        ("fold", 1, ["system=x, sample=1, region=EU (1), US (2)"]),
+        ("system", 1, ["fold=1, sample=2, region=EU (x), US (y)"]),
+    ]
+
+
+@pytest.mark.parametrize("n_rows", [60, 5000])
+def test_the_values_of_a_column_of_slices_are_counted(n_rows: int) -> None:
+    """Both zeros are one value, all NaN are one, and null is one."""
+    ages = [0.0, -0.0, float("nan"), -float("nan"), None, None, 0.5] * n_rows
+    many = pl.DataFrame({"sample": range(n_rows), "score": 0.5, "truth": 1, "age": ages[:n_rows]})
+    many = many.with_columns(url=pl.col("sample").cast(pl.String))
+    table = mlm.check(many, slices=["url", "age"], progress=False).filter(
+        pl.col("problem").str.starts_with("slices_of")
+    )
+    assert table.select("problem", "count", "share").rows() == [
+        ("slices_of_few_rows", n_rows, 1.0),
+        ("slices_of_floats", 4, 4 / n_rows),
+    ]

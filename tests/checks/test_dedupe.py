@@ -295,6 +295,9 @@ REFUSED: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"sampel": "sample"}, mlm.ParameterError, r"role 'sampel' .*Did you mean 'sample'\?"),
     ({"kep": "last"}, mlm.ParameterError, r"role 'kep' .*Did you mean 'keep'\?"),
     ({"sample": pl.col("sample")}, mlm.ParameterError, r"role 'sample'"),
+    ({"sample": "label", "keep": "last"}, mlm.ColumnError, r"'label' cannot be both the label and the sample"),
+    ({"sample": ["sample", "label"]}, mlm.ColumnError, r"'label' cannot be both the label and the sample"),
+    ({"by": ["row", "row"], "keep": "last"}, mlm.NameCollisionError, r"'row' is twice in by"),
 ]
 
 
@@ -303,6 +306,15 @@ def test_what_cannot_be_done_is_said_at_the_call(options: dict[str, Any], error:
     for frame in (LOG, LOG.lazy()):
         with pytest.raises(error, match=said):
             mlm.dedupe(frame, **options)
+
+
+@pytest.mark.parametrize("keep", ["last", "error"])
+@pytest.mark.parametrize("name", ["sample", "label"])
+def test_python_objects_are_no_keys(name: str, keep: Any) -> None:
+    """Polars tells them apart by their place in memory."""
+    log = LOG.with_columns(pl.Series(name, [object()] * 6, dtype=pl.Object))
+    with pytest.raises(mlm.ColumnError, match=f"'{name}' is of type Object"):
+        mlm.dedupe(log, keep)
 
 
 def test_a_table_without_samples_is_refused() -> None:

@@ -1,5 +1,6 @@
 """Ranges of a column as the groups of a key."""
 
+from collections import Counter
 from collections.abc import Callable
 from datetime import date, timedelta
 from decimal import Decimal
@@ -139,3 +140,14 @@ def test_numbers_of_every_size_are_in_the_range_that_their_text_says() -> None:
     assert found.to_list() == ["(-inf, 0.2)", "[0.2, 0.3)", "[0.3, inf)"]
     day = date(2024, 1, 1) + timedelta(days=1)
     assert pl.DataFrame({"d": [day]}).select(mlm.bins("d", [day])).item() == "[2024-01-02, inf)"
+
+
+def test_a_number_of_ranges_in_what_looks_at_a_log() -> None:
+    """They are the groups of `profile`, and slices and groups of `check` and `dedupe`."""
+    ranges = mlm.bins("age", 4)
+    rows = mlm.profile(log(), by=ranges).filter(what="rows of group")
+    counts = Counter(f"age={range_of(age, [35, 50, 70])}" for age in log()["age"])
+    assert dict(rows.select("where", "value").iter_rows()) == counts
+    assert mlm.check(log(), by=ranges, slices=[ranges])["problem"].to_list()[:3] == ["rows", "groups", "samples"]
+    doubled = pl.concat([log(), log()])
+    assert_frame_equal(mlm.dedupe(doubled, by=ranges), log(), check_row_order=False)

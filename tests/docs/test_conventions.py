@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 import sklearn.metrics
+from sklearn.calibration import calibration_curve
 
 import polars_mlmetrics as mlm
 from tests.docs.pages import blocks
@@ -152,7 +153,8 @@ def their_value(row: Row) -> Any:
             return "error"
 
 
-PEERS: dict[str, Names] = {"scikit-learn": vars(sklearn.metrics)}
+SCIKIT_LEARN = {**vars(sklearn.metrics), "calibration_curve": calibration_curve}
+PEERS: dict[str, Names] = {"scikit-learn": SCIKIT_LEARN, "Numbers": SCIKIT_LEARN}
 
 
 @pytest.mark.parametrize("section", sections(PAGE))

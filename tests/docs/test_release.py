@@ -10,6 +10,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import polars_mlmetrics as mlm
+from tests.docs.pages import PAGES
 from tests.support.environments import project
 from tests.support.folders import ROOT
 
@@ -41,6 +42,28 @@ def test_a_link_of_the_front_page_leads_somewhere(link: str) -> None:
     path, _, anchor = link.partition("#")
     assert (ROOT / path).is_file()
     assert not anchor or anchor in anchors(ROOT / path)
+
+
+def lost_links(page: Path, text: str) -> list[str]:
+    """The links of a page of the documentation that name no file, or no heading of it."""
+    lost = []
+    for link in re.findall(
+        r"\]\((?!https?:)([^)\s]+)\)", re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+    ):
+        path, _, anchor = link.partition("#")
+        named = page.parent / path if path else page
+        lost += [] if named.exists() and (not anchor or anchor in anchors(named)) else [link]
+    return lost
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_of_a_page_lead_somewhere(page: Path) -> None:
+    assert lost_links(page, page.read_text()) == []
+
+
+def test_a_lost_link_is_seen() -> None:
+    text = "[a](rankings.md#ties) [b](rankings.md#the-order-of-a-sample) [c](no.md) [d](https://x.org/no.md) [e](#no)"
+    assert lost_links(ROOT / "docs" / "recipes.md", text) == ["rankings.md#ties", "no.md", "#no"]
 
 
 def test_the_front_page_is_short() -> None:

@@ -156,8 +156,16 @@ def test_a_metric_that_is_not_in_the_catalogue() -> None:
 def test_a_metric_is_found_by_its_name_in_other_libraries() -> None:
     assert {*METRICS_ELSEWHERE.values()} <= {*mlm.__all__}
     assert not METRICS_ELSEWHERE.keys() & {*mlm.__all__}
-    for name, meant in {"mrr": r" Did you mean 'reciprocal_rank'\?", "zzz": ""}.items():
-        with pytest.raises(AttributeError, match=rf"^polars_mlmetrics has no '{name}'\.{meant}$"):
+    ours = {
+        "mrr": "reciprocal_rank",
+        "rank_biased_precision": "rbp",
+        "pass_k": "pass_all",
+        "mr": "mean_rank",
+        "zzz": "",
+    }
+    for name, meant in ours.items():
+        sentence = rf" Did you mean '{meant}'\?" if meant else ""
+        with pytest.raises(AttributeError, match=rf"^polars_mlmetrics has no '{name}'\.{sentence}$"):
             getattr(mlm, name)
     with pytest.raises(AttributeError, match=r"Did you mean 'average_precision'\?"):
         pl.col("p").mlm.pr_auc()

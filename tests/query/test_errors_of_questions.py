@@ -219,10 +219,9 @@ CALLS: dict[str, Callable[[], object]] = {
         lambda: ANY.curve(TWO, mlm.roc_auc())
     ),
     "a single metric is expected, and [f1()] is a list.": lambda: ANY.worst(TWO, [mlm.f1()]),
-    "plot takes the table of evaluate, finish, curve, compare, rank, gap, decompose, drift or find_slices, and this one "
-    "has the columns severity, problem, count, share, of, examples and 2 more. Of a log, type mlm.plot(mlm.evaluate(log, mlm.f1(), by=...)).": (
-        lambda: mlm.plot(mlm.check(TWO))
-    ),
+    "plot takes the table of evaluate, finish, curve, compare, rank, gap, decompose, drift or find_slices, and this "
+    "one has the columns severity, problem, count, share, of, examples and 2 more. Of a log, type "
+    "mlm.plot(mlm.evaluate(log, mlm.f1(), by=...)).": (lambda: mlm.plot(mlm.check(TWO))),
     "two columns of the result would have the name 'model', by which compare tells the models apart: leave it out of "
     "by=.": lambda: mlm.compare(TWO, mlm.f1(), baseline="a", by="model"),
     **{

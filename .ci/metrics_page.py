@@ -66,8 +66,8 @@ CHOICES = {
     "forecast the mean of a number": "rmse mse r2 bias",
     "forecast its median, or a number with outliers": "mae median_absolute_error huber wape",
     "forecast a quantile, or an interval": "pinball interval_score interval_coverage interval_width",
-    "forecast a count, or an amount above 0": "poisson_deviance gamma_deviance tweedie_deviance msle",
-    "ask whether numbers agree, or only rise together": "concordance pearson spearman",
+    "forecast a count, or an amount above 0": "poisson_deviance gamma_deviance tweedie_deviance d2_tweedie msle",
+    "ask whether numbers agree, or only rise together": "concordance icc pearson spearman",
     "try a task several times": "pass_at pass_all",
     "have several raters of a sample": "krippendorff_alpha",
     "have a number of your own in each row": "mean share",
@@ -106,7 +106,7 @@ def choices() -> Iterator[str]:
         yield f"| {does} | {', '.join(f'[{name}](#{name})' for name in names.split())} |"
     yield ""
     yield "A metric by itself says nothing of its size: compare it with a baseline, or with the constant prediction"
-    yield "that `r2`, `d2_log_loss` and `d2_brier` compare with. Averages over labels are on [their page](averages.md)."
+    yield "that `r2` and each `d2_` metric compare with. Averages over labels are on [their page](averages.md)."
     yield ""
 
 

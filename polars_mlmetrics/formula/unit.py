@@ -140,6 +140,10 @@ class Unit(Row, Standings, SharedStatistics):
         """The highest value of the included rows; a row of weight 0 is not there."""
         return self._fold(name, self._that_weighs(row), "max", only=only_rows_of(row))
 
+    def weighing_rows(self) -> pl.Expr:
+        """How many rows weigh something, each counted once."""
+        return self.count("weighing_rows", self.weight != 0) if self.is_weighted else self.included_rows()
+
     def has_several(self, name: str, row: pl.Expr) -> pl.Expr:
         """Whether the included rows have several values, whatever the rows weigh; null is no value."""
         ends: tuple[Monoid, Monoid] = ("min", "max")

@@ -303,7 +303,10 @@ def d2_brier(u: Unit, *, logits: bool = False, average: Average = "micro", **opt
 def calibration_bias(
     u: Unit, *, logits: bool = False, average: Average = "micro", **options: Unpack[Averaged]
 ) -> pl.Expr:
-    """The mean probability less the share of truths: Σw·p / Σw - Σw·t / Σw. Above 0 the probabilities are too high."""
+    """The mean probability less the share of truths: Σw·p / Σw - Σw·t / Σw. Above 0 the probabilities are too high.
+
+    Of numbers that are no probabilities use `bias`.
+    """
     return u.per_row(_expected_positives(u, logits=logits) - u.positives())
 
 
@@ -311,7 +314,10 @@ def calibration_bias(
 def calibration_ratio(
     u: Unit, *, logits: bool = False, average: Average = "micro", **options: Unpack[Averaged]
 ) -> pl.Expr:
-    """How many true rows the probabilities expect, per true row: Σw·p / Σw·t. Above 1 they are too high."""
+    """How many true rows the probabilities expect, per true row: Σw·p / Σw·t. Above 1 they are too high.
+
+    Of numbers that are no probabilities use `bias_ratio`.
+    """
     return ratio(_expected_positives(u, logits=logits), u.positives())
 
 

@@ -5,28 +5,55 @@ from typing import NamedTuple, Unpack
 import polars as pl
 
 from polars_mlmetrics.data.expressions import text_of
-from polars_mlmetrics.formula.arithmetic import exceeds, log_cosh_of, ratio, reaches, share, times_log
+from polars_mlmetrics.formula.arithmetic import exceeds, log_cosh_of, ratio, reaches, share, unless_rounding
 from polars_mlmetrics.formula.averages import Average
 from polars_mlmetrics.formula.declare import metric
-from polars_mlmetrics.formula.parameters import AtLeastOne, AtMostZero, Averaged, BetweenZeroAndOne, Positive, Share
+from polars_mlmetrics.formula.parameters import Averaged, BetweenZeroAndOne, Positive, Share
 from polars_mlmetrics.formula.unit import Unit
 
 INFINITY = float("inf")
 End = float | str | pl.Expr
 """An end of an interval: a column or a row-wise expression, or a number for all rows."""
+Scale = Positive | str | pl.Expr
+"""The size of an error that counts as 1: a column or a row-wise expression, or a number for all rows."""
 SMALLEST_TRUTH = 2.0**-52  # what scikit-learn divides by where a truth is 0
 
 
 @metric(range=(0, INFINITY), best="min")
-def rmse(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
-    """The root of the mean squared difference of score and truth: √(Σw·(s-t)² / Σw)."""
-    return _mean_squared_error(u).sqrt()
+def rmse(u: Unit, *, scale: Scale | None = None, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
+    """The root of the mean squared difference of score and truth: √(Σw·(s-t)² / Σw).
+
+    With `scale` an error is divided by that of its row first, as in `mae`: of one series, and its scale as in RMSSE,
+    it is RMSSE; of several, their root mean square, and `average="macro"` over the label is the mean of RMSSE.
+    """
+    if scale is None:
+        return _mean_squared_error(u).sqrt()
+    error, name = _scaled_error(u, scale)
+    return u.per_row(u.sum(f"squared_error/{name}", error**2)).sqrt()
 
 
 @metric(range=(0, INFINITY), best="min")
-def mae(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
-    """The mean absolute difference of score and truth: Σw·|s-t| / Σw."""
-    return u.per_row(u.sum("absolute_error", (u.score - u.real).abs()))
+def mae(u: Unit, *, scale: Scale | None = None, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
+    """The mean absolute difference of score and truth: Σw·|s-t| / Σw.
+
+    With `scale` an error is divided by that of its row first: Σw·|s-t|/scale / Σw. A scale is a number, or a column or
+    an expression where each row has its own. A row in which that is null is left out; one of 0 or less, or an infinite
+    one, is broken. The scale is yours: with the mean absolute error of the naive forecast of the row's own series, on
+    the rows that the model was trained on, it is MASE (Hyndman and Koehler 2006). It is no share of the truth: that is
+    `mape` or `wape`.
+    """
+    if scale is None:
+        return u.per_row(u.sum("absolute_error", (u.score - u.real).abs()))
+    error, name = _scaled_error(u, scale)
+    return u.per_row(u.sum(f"absolute_error/{name}", error.abs()))
+
+
+def _scaled_error(u: Unit, scale: Scale) -> tuple[pl.Expr, str]:
+    """The error of a row in parts of its scale, and a name of the scale that no other has."""
+    of_row = u.of_row("scale", scale)
+    name = text_of(of_row)
+    u.breaks_on(f"scale@{name}", (of_row <= 0) | of_row.is_infinite())
+    return ratio(u.score - u.real, of_row), name
 
 
 @metric(range=(0, INFINITY), best="min")
@@ -47,6 +74,18 @@ def _squared_error(u: Unit) -> pl.Expr:
 def bias(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
     """The mean difference of score and truth: Σw·(s-t) / Σw. Above 0 the scores are too high."""
     return u.per_row(u.sum("error", u.score - u.real))
+
+
+@metric(range=(-INFINITY, INFINITY), best=None, undefined_when="the truths sum to 0")
+def bias_ratio(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
+    """The sum of the scores by that of the truths: Σw·s / Σw·t. Above 1 the scores are too high, where truths are.
+
+    It is calibration in the large of any numbers: amounts, counts, clicks of many views. Of probabilities use
+    `calibration_ratio`, which is the same and refuses what is none. 1 does not say that a single score is right:
+    errors cancel out. For the difference use `bias`.
+    """
+    truths = unless_rounding(u.sum("truth", u.real), u.sum("size_of_truth", u.real.abs()))
+    return ratio(u.sum("score", u.score), truths)
 
 
 @metric(range=(0, INFINITY), best="min")
@@ -165,6 +204,23 @@ def concordance(u: Unit, *, average: Average = "micro", **options: Unpack[Averag
     return ratio(2 * together, spreads + u.per_row(error) * error).clip(-1, 1)  # rounding may go beyond
 
 
+@metric(range=(-INFINITY, 1), best="max", undefined_when="fewer than two rows, or all are the same constant")
+def icc(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
+    """The intraclass correlation of score and truth as two raters of each row: ICC(A,1), of absolute agreement.
+
+    With variances and the covariance by n - 1: 2·covariance / (variance of s + variance of t + (mean s - mean t)² -
+    variance of (s - t) / n). It is the two-way model of single ratings, ICC(2,1) of Shrout and Fleiss (McGraw and Wong
+    1996), and not ICC(C,1) of consistency, to which a bias does no harm. Of many rows it is `concordance`, which is the
+    one to use where the truth is no second rater. n counts the rows that weigh something.
+    """
+    together = u.covariation("score_and_truth", ("score", u.score), ("truth", u.real))
+    spreads = u.variation("score", u.score) + u.variation("truth", u.real)
+    error, n = u.sum("error", u.score - u.real), u.weighing_rows()
+    gap = (u.per_row(error) * error) * ratio(n - 1, n)
+    whole = unless_rounding(spreads + gap - ratio(spreads - 2 * together, n), spreads)
+    return pl.when(n > 1).then(ratio(2 * together, whole).clip(upper_bound=1))  # rounding may go beyond
+
+
 @metric(range=(-1, 1), best="max", undefined_when="constant truth or score")
 def spearman(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
     """Spearman's rank correlation: Pearson's, of the ranks of score and truth.
@@ -181,9 +237,47 @@ def spearman(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]
 @metric(range=(0, INFINITY), best="min")
 def pinball(u: Unit, alpha: Share, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
     """The loss of a forecast of the alpha quantile: the mean of α·(t-s) where t > s, and of (1-α)·(s-t) elsewhere."""
-    error = u.real - u.score
-    loss = pl.when(error >= 0).then(alpha * error).otherwise((alpha - 1) * error)
-    return u.per_row(u.sum(f"pinball@{alpha}", loss))
+    return u.per_row(_pinball(u, alpha))
+
+
+def _pinball(u: Unit, alpha: float) -> pl.Expr:
+    return u.sum(f"pinball@{alpha}", _pinball_of(u.real - u.score, alpha))
+
+
+def _pinball_of(error: pl.Expr, alpha: float) -> pl.Expr:
+    return pl.when(error >= 0).then(alpha * error).otherwise((alpha - 1) * error)
+
+
+@metric(range=(-INFINITY, 1), best="max", undefined_when="constant truth")
+def d2_pinball(
+    u: Unit, *, alpha: BetweenZeroAndOne = 0.5, average: Average = "micro", **options: Unpack[Averaged]
+) -> pl.Expr:
+    """The share of the pinball loss of the best constant that is not lost: 1 - `pinball(alpha)` / that of the constant.
+
+    The constant is the alpha quantile of the truths of the unit, weighted: no constant loses less. So 0 is a model that
+    knows nothing, and there is no interpolation between two truths, which may lose more than either (Koenker and
+    Machado 1999, who call it R¹). It is no `r2`, which is of squares. Inline and in `evaluate` only: quantiles do not
+    merge.
+    """
+    return _d2_pinball(u, alpha)
+
+
+@metric(range=(-INFINITY, 1), best="max", undefined_when="constant truth")
+def d2_absolute_error(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
+    """The share of the absolute error of the median that is not lost: 1 - Σw·|s-t| / Σw·|t - median t|.
+
+    It is `d2_pinball()`. `relative_absolute_error` is about the mean instead, and not taken from 1. Inline and in
+    `evaluate` only: medians do not merge.
+    """
+    return _d2_pinball(u, 0.5)
+
+
+def _d2_pinball(u: Unit, alpha: float) -> pl.Expr:
+    truth = u.real.alias("real_truth")
+    u.breaks_on("infinite_truth", u.real.is_infinite())  # which has no distance from a quantile
+    (rows,), value = u.runs(truth, pl.lit(1).alias("rows")), u.run_keys(truth)
+    quantile = pl.when(reaches(rows.cum_sum(), (1 - alpha) * u.rows())).then(value).max()
+    return 1 - ratio(_pinball(u, alpha), (rows * _pinball_of(value - quantile, alpha)).sum())
 
 
 @metric(range=(0, INFINITY), best="min")
@@ -277,61 +371,3 @@ def huber(u: Unit, delta: Positive, *, average: Average = "micro", **options: Un
     error = (u.score - u.real).abs()
     loss = pl.when(error <= delta).then(0.5 * error**2).otherwise(delta * (error - 0.5 * delta))
     return u.per_row(u.sum(f"huber@{delta}", loss))
-
-
-@metric(range=(0, INFINITY), best="min")
-def poisson_deviance(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
-    """The mean deviance of counts: 2·Σw·(t·ln(t/s) - t + s) / Σw.
-
-    A score of 0 or less and a truth below 0 are broken, and so is what is infinite.
-    """
-    return _poisson_deviance(u)
-
-
-def _poisson_deviance(u: Unit) -> pl.Expr:
-    u.breaks_on("poisson", (u.score <= 0) | (u.real < 0) | u.score.is_infinite() | u.real.is_infinite())
-    deviance = times_log(u.real, ratio(u.real, u.score)) - u.real + u.score
-    return u.per_row(2 * u.sum("poisson_deviance", deviance))
-
-
-@metric(range=(0, INFINITY), best="min")
-def gamma_deviance(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
-    """The mean deviance of positive amounts: 2·Σw·(ln(s/t) + t/s - 1) / Σw.
-
-    A score or truth of 0 or less is broken, and so is what is infinite.
-    """
-    return _gamma_deviance(u)
-
-
-def _gamma_deviance(u: Unit) -> pl.Expr:
-    u.breaks_on("gamma", (u.score <= 0) | (u.real <= 0) | u.score.is_infinite() | u.real.is_infinite())
-    relative = ratio(u.real, u.score)
-    return u.per_row(2 * u.sum("gamma_deviance", relative - 1 - relative.log()))
-
-
-@metric(range=(0, INFINITY), best="min")
-def tweedie_deviance(
-    u: Unit, power: AtLeastOne | AtMostZero, *, average: Average = "micro", **options: Unpack[Averaged]
-) -> pl.Expr:
-    """The mean Tweedie deviance: 2·Σw·(t^(2-p)/((1-p)(2-p)) - t·s^(1-p)/(1-p) + s^(2-p)/(2-p)) / Σw for a power p.
-
-    0 is `mse`, 1 `poisson_deviance`, 2 `gamma_deviance`; between 1 and 2 it is of amounts that are often 0. Below 0 a
-    negative truth counts as 0 in t^(2-p). Unless the power is 0, a score of 0 or less is broken, and so is what is
-    infinite. From a power of 1 on a truth below 0 is broken too, and from 2 on a truth of 0.
-    """
-    if power == 0:
-        return u.per_row(_squared_error(u))
-    if power == 1:
-        return _poisson_deviance(u)
-    if power == 2:
-        return _gamma_deviance(u)
-    is_broken = (u.score <= 0) | u.score.is_infinite() | u.real.is_infinite()
-    if power > 0:
-        is_broken = is_broken | (u.real < 0 if power < 2 else u.real <= 0)
-    u.breaks_on(f"tweedie@{power}", is_broken)
-    above, below = (1 - power) ** -1, (2 - power) ** -1
-    of_truth = above * below * u.real.clip(lower_bound=0) ** (2 - power)
-    of_both, of_score = above * u.real * u.score ** (1 - power), below * u.score ** (2 - power)
-    # What is left of numbers that are level may be below 0 by rounding.
-    deviance = (of_truth - of_both + of_score).clip(lower_bound=0)
-    return u.per_row(2 * u.sum(f"tweedie_deviance@{power}", deviance))

@@ -118,7 +118,7 @@ def test_an_inline_metric_is_pure(log: pl.LazyFrame, average: str, names: list[s
 # gathers the runs (one row for each distinct score, not the rows of the log) in memory for that one step.
 CUMULATES = {
     "ks", "recall_at_precision", "precision_at_recall", "recall_at_fpr",
-    "lift_at", "median_absolute_error",
+    "lift_at", "median_absolute_error", "d2_pinball", "d2_absolute_error",
 }  # fmt: skip
 
 

@@ -17,12 +17,13 @@ from tests.support.readings import same
 
 CASES = {str(case): case for average in (*AVERAGES, NO_AVERAGE) for case in plain_cases(average)}
 RATIOS = {
-    "accuracy", "bias", "brier_score", "calibration_bias", "calibration_ratio", "classification_accuracy", "cost",
-    "expectile", "f1", "false_negative_rate", "false_positive_rate", "fbeta", "focal_loss", "gamma_deviance",
-    "hamming_loss", "hinge_loss", "huber", "interval_coverage", "interval_score", "interval_width", "jaccard",
-    "kl_divergence", "log_cosh", "log_loss", "mae", "mape", "mean", "mse", "msle", "negative_predictive_value",
-    "net_benefit", "pinball", "poisson_deviance", "precision", "predicted_rate", "prevalence", "recall", "share",
-    "smape", "specificity", "tweedie_deviance", "wape",
+    "accuracy", "bias", "brier_score", "calibration_bias", "calibration_ratio",
+    "classification_accuracy", "cost", "expectile", "f1", "false_negative_rate", "false_positive_rate", "fbeta",
+    "focal_loss", "gamma_deviance", "gamma_nll", "hamming_loss", "hinge_loss", "huber", "interval_coverage",
+    "interval_score", "interval_width", "jaccard", "kl_divergence", "log_cosh", "log_loss", "mae", "mape", "mean",
+    "mse", "msle", "negative_predictive_value", "net_benefit", "pinball", "poisson_deviance", "poisson_nll",
+    "precision", "predicted_rate", "prevalence", "recall", "share", "smape", "specificity", "tweedie_deviance",
+    "tweedie_nll", "wape",
 }  # fmt: skip
 """The metrics whose micro average is a sum over rows divided by another."""
 

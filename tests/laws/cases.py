@@ -58,6 +58,8 @@ OF_NAME: dict[str, list[Any]] = {
     "threshold": [0.5, 0.25],
     "gamma": [0.0, 0.5],
     "level": [0.5],
+    "alpha": [0.6, 0.25],
+    "scale": [0.8],
     "low": [-0.5],
     "high": [1.0],
     "fp": [5.0],
@@ -187,7 +189,12 @@ class Case:
     @property
     def knows_copies(self) -> bool:
         """Whether all rows twice are more to it than once, so that it is neither a sum nor a share."""
-        return bool(self.params.get("debiased")) or self.name == "krippendorff_alpha"
+        return bool(self.params.get("debiased")) or self.counts_pairs
+
+    @property
+    def counts_pairs(self) -> bool:
+        """Whether a rating agrees by chance with the others alone: one that weighs twice is not two of them."""
+        return self.name in ("icc", "krippendorff_alpha")
 
     @property
     def needs_label(self) -> bool:

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 import sklearn.metrics as sk
-from scipy import stats
+from scipy import special, stats
 
 from tests.laws.agreement import OF_NUMBERS, Table, agree, several
 from tests.laws.oracle import expected
@@ -43,6 +43,9 @@ def test_of_numbers_of_other_names(table: Table) -> None:
     agree(ours("expectile", alpha=0.5), squares / 2)
     high = np.where(score > truth, 0.2, 0.8)
     agree(ours("expectile", alpha=0.8), np.average(high * (score - truth) ** 2, weights=weight))
+    agree(ours("mae", scale=0.8), sk.mean_absolute_error(truth, score, sample_weight=weight) / 0.8)
+    agree(ours("rmse", scale=0.8), math.sqrt(squares) / 0.8)
+    agree(ours("bias_ratio"), np.average(score, weights=weight) / np.average(truth, weights=weight))
     agree(ours("log_cosh"), np.average(np.log(np.cosh(score - truth)), weights=weight))
     agree(ours("wape"), np.average(near, weights=weight) / np.average(np.abs(truth), weights=weight))
     floored = near / np.maximum(np.abs(truth), 0.25)
@@ -56,6 +59,37 @@ def test_of_numbers_of_other_names(table: Table) -> None:
         agree(ours("spearman"), stats.spearmanr(score, truth).statistic)
 
 
+def test_parts_of_what_a_constant_loses(table: Table) -> None:
+    """The quantile of scikit-learn is one of the truths where rows have weights; without, it may lie between two."""
+    table.truth = np.random.default_rng(2).normal(size=table.score.shape).round(1)
+    (truth, score, weight), ours = table.cells, table.expected
+    agree(ours("d2_absolute_error"), sk.d2_absolute_error_score(truth, score, sample_weight=weight))
+    agree(ours("d2_pinball"), sk.d2_pinball_score(truth, score, sample_weight=weight))
+    weight = np.ones(len(truth)) if weight is None else weight
+    for alpha in (0.1, 0.25, 0.8):
+        agree(ours("d2_pinball", alpha=alpha), sk.d2_pinball_score(truth, score, sample_weight=weight, alpha=alpha))
+
+
+def test_the_best_constant_lies_not_between_two_truths() -> None:
+    """Of four truths the lowest is the .1 quantile that loses least; the one of numpy is beside it, and loses more."""
+    truth = pl.Series([1.0, 3.0, 5.0, 7.0])
+    lowest, beside = (
+        pl.DataFrame({"score": [score] * 4, "truth": truth}) for score in (1.0, truth.quantile(0.1, "linear"))
+    )
+    assert expected("d2_pinball", lowest, {"alpha": 0.1}) == 0
+    assert expected("d2_pinball", beside, {"alpha": 0.1}) < 0
+
+
+def test_icc() -> None:
+    """ICC(A,1) of McGraw and Wong, by hand."""
+    frame = pl.DataFrame({"score": [1.0, 2.0, 4.0], "truth": [2.0, 3.0, 4.0]})
+    # The means of rows are 1.5, 2.5 and 4, of all 8/3; of raters 7/3 and 3. What is left is ±1/6, ±1/6 and ∓1/3.
+    of_rows = 2 * ((7 / 6) ** 2 + (1 / 6) ** 2 + (4 / 3) ** 2) / 2
+    of_raters, left = 3 * 2 * (1 / 3) ** 2, 2 * (2 * (1 / 6) ** 2 + (1 / 3) ** 2) / 2
+    agree(expected("icc", frame), (of_rows - left) / (of_rows + left + 2 / 3 * (of_raters - left)))
+    assert expected("icc", frame.head(1)) is None
+
+
 def test_of_numbers_above_0(table: Table) -> None:
     table.truth = np.random.default_rng(4).choice([0.5, 1.0, 2.5], table.score.shape)
     table.score = table.score + 0.25
@@ -66,12 +100,23 @@ def test_of_numbers_above_0(table: Table) -> None:
     for power in (*powers, 2, 3):
         theirs = sk.mean_tweedie_deviance(truth, score, power=power, sample_weight=weight)
         agree(table.expected("tweedie_deviance", power=power), theirs)
+        of_mean = sk.d2_tweedie_score(truth, score, power=power, sample_weight=weight)
+        agree(table.expected("d2_tweedie", power=power), of_mean)
+    waiting = -stats.expon.logpdf(truth, scale=score)
+    agree(table.expected("gamma_nll"), np.average(waiting, weights=weight))
     table.truth = table.truth - 0.5
     counts, *_ = table.cells
     agree(table.expected("poisson_deviance"), sk.mean_poisson_deviance(counts, score, sample_weight=weight))
     for power in powers:
         theirs = sk.mean_tweedie_deviance(counts, score, power=power, sample_weight=weight)
         agree(table.expected("tweedie_deviance", power=power), theirs)
+    # As XGBoost's tweedie-nloglik@1.5 works it out, and poisson-nloglik but for its ln t!.
+    a, b = counts * np.exp((1 - 1.5) * np.log(score)) / (1 - 1.5), np.exp((2 - 1.5) * np.log(score)) / (2 - 1.5)
+    agree(table.expected("tweedie_nll", power=1.5), np.average(-a + b, weights=weight))
+    table.truth = np.ceil(table.truth)
+    counts, *_ = table.cells
+    likely = -stats.poisson.logpmf(counts, score) - special.gammaln(counts + 1)
+    agree(table.expected("poisson_nll"), np.average(likely, weights=weight))
 
 
 def test_weights_of_places_are_repetitions() -> None:

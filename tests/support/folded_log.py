@@ -171,7 +171,7 @@ CURVES = {
 """Metrics of a curve, which is exact unless bins= are asked for."""
 
 
-OF_ALL_ROWS = {"spearman", "median_absolute_error", "relative_absolute_error"}
+OF_ALL_ROWS = {"spearman", "median_absolute_error", "relative_absolute_error", "d2_pinball", "d2_absolute_error"}
 """Metrics of which the catalogue says that they do not merge."""
 
 

@@ -21,12 +21,12 @@ def test_weight_is_repetition_of_samples(table: Table) -> None:
 
     Nor is it to agreement by chance, of which a repeated sample has more pairs.
     """
-    compare(table, "", "repeated samples", lambda case: not (case.counts_rows or case.name == "krippendorff_alpha"))
+    compare(table, "", "repeated samples", lambda case: not (case.counts_rows or case.counts_pairs))
 
 
 @only_weighted
 def test_weight_is_repetition_of_rows(table: Table) -> None:
-    compare(table, "own weights", "repeated rows", lambda case: case.rows_weigh)
+    compare(table, "own weights", "repeated rows", lambda case: case.rows_weigh and not case.counts_pairs)
 
 
 @only_weighted

@@ -7,6 +7,7 @@ A unit of grain sample comes with all its weights 1. What they must know of a me
 
 from tests.laws.references.agreement import *
 from tests.laws.references.decisions import *
+from tests.laws.references.deviances import *
 from tests.laws.references.probabilities import *
 from tests.laws.references.rankings import *
 from tests.laws.references.regression import *

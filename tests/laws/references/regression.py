@@ -5,24 +5,30 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tests.laws.references.rows import Row, mean, over, reference, weight_of
+from tests.laws.references.rows import Row, mean, over, reference, times, total, weight_of
 from tests.laws.references.separation import HELD
 
 
 @reference(truth="real")
-def rmse(rows: Sequence[Row]) -> float | None:
-    square = mean(rows, [(row.score - row.truth) ** 2 for row in rows])
+def rmse(rows: Sequence[Row], *, scale: float = 1.0) -> float | None:
+    square = mean(rows, [((row.score - row.truth) / scale) ** 2 for row in rows])
     return None if square is None else math.sqrt(square)
 
 
 @reference(truth="real")
-def mae(rows: Sequence[Row]) -> float | None:
-    return mean(rows, [abs(row.score - row.truth) for row in rows])
+def mae(rows: Sequence[Row], *, scale: float = 1.0) -> float | None:
+    return mean(rows, [abs(row.score - row.truth) / scale for row in rows])
 
 
 @reference(truth="real")
 def bias(rows: Sequence[Row]) -> float | None:
     return mean(rows, [row.score - row.truth for row in rows])
+
+
+@reference(truth="real")
+def bias_ratio(rows: Sequence[Row]) -> float | None:
+    scores, truths = ([times(row.weight, getattr(row, role)) for row in rows] for role in ("score", "truth"))
+    return over(total(scores), total(truths))
 
 
 @reference(truth="real")
@@ -68,6 +74,27 @@ def pinball(rows: Sequence[Row], *, alpha: float) -> float | None:
 
 
 @reference(truth="real")
+def d2_pinball(rows: Sequence[Row], *, alpha: float = 0.5) -> float | None:
+    """The best constant is one of the truths: each is tried."""
+    c = Columns.of(rows)
+    if not c.truth_varies:
+        return None
+
+    def loss(miss: Fraction) -> Fraction:
+        return max(Fraction(alpha) * miss, (Fraction(alpha) - 1) * miss)
+
+    def of_constant(guess: Fraction) -> Fraction:
+        return dot([loss(truth - guess) for truth in c.truth], c.weight)
+
+    return float(1 - dot([loss(-miss) for miss in c.miss], c.weight) / min(map(of_constant, set(c.truth))))
+
+
+@reference(truth="real")
+def d2_absolute_error(rows: Sequence[Row]) -> float | None:
+    return d2_pinball(rows)
+
+
+@reference(truth="real")
 def expectile(rows: Sequence[Row], *, alpha: float) -> float | None:
     def side(row: Row) -> float:
         return abs(alpha - (row.score > row.truth))
@@ -110,40 +137,6 @@ def interval_score(rows: Sequence[Row], *, low: float, high: float, level: float
 def huber(rows: Sequence[Row], *, delta: float) -> float | None:
     misses = [abs(row.score - row.truth) for row in rows]
     return mean(rows, [miss**2 / 2 if miss <= delta else delta * (miss - delta / 2) for miss in misses])
-
-
-@reference(score="positive", truth="gain")
-def poisson_deviance(rows: Sequence[Row]) -> float | None:
-    def of(s: float, t: float) -> float:
-        return 2 * ((t * math.log(t / s) if t > 0 else 0.0) - t + s)
-
-    return mean(rows, [of(row.score, row.truth) for row in rows])
-
-
-@reference(score="positive", truth="positive")
-def gamma_deviance(rows: Sequence[Row]) -> float | None:
-    return mean(rows, [2 * (math.log(row.score / row.truth) + row.truth / row.score - 1) for row in rows])
-
-
-@reference(score="positive", truth="gain")
-def tweedie_deviance(rows: Sequence[Row], *, power: float) -> float | None:
-    """By the integral that it is: 2·∫ (t - u) / u^p du from s to t; in closed form for the powers that are asked."""
-    if power == 0:
-        return mse(rows)
-    if power == 1:
-        return poisson_deviance(rows)
-    if power == 2:
-        return gamma_deviance(rows)
-
-    def primitive(t: float, u: float) -> float:
-        return (t * u ** (1 - power) / (1 - power) if t else 0.0) - u ** (2 - power) / (2 - power)
-
-    def of(s: float, t: float) -> float:
-        upper = max(t, 0.0)
-        at_truth = primitive(t, upper) if upper > 0 else 0.0
-        return 2 * (at_truth - primitive(t, s))
-
-    return mean(rows, [of(row.score, row.truth) for row in rows])
 
 
 @reference(truth="real")
@@ -257,6 +250,27 @@ def concordance(rows: Sequence[Row]) -> float | None:
     apart = dot(c.miss, c.weight) ** 2 / sum(c.weight)
     whole = dot(score, score, c.weight) + dot(truth, truth, c.weight) + apart
     return float(2 * dot(score, truth, c.weight) / whole) if whole else None
+
+
+@reference(truth="real")
+def icc(rows: Sequence[Row]) -> float | None:
+    """By the mean squares of two raters: of rows, of raters and of what is left (McGraw and Wong 1996, table 4)."""
+    c = Columns.of(rows)
+    n = len(c.weight)
+    if n < 2:
+        return None
+    part = [weight * n / sum(c.weight) for weight in c.weight]
+    of_rows = [(score + truth) / 2 for score, truth in zip(c.score, c.truth, strict=True)]
+    middle = dot(of_rows, part) / n
+    of_raters = [dot(column, part) / n for column in (c.score, c.truth)]
+    rows_apart = 2 * dot([(value - middle) ** 2 for value in of_rows], part) / (n - 1)
+    raters_apart = n * sum((value - middle) ** 2 for value in of_raters)
+    left = sum(
+        dot([(x - of_row - mine + middle) ** 2 for x, of_row in zip(column, of_rows, strict=True)], part)
+        for column, mine in zip((c.score, c.truth), of_raters, strict=True)
+    ) / (n - 1)
+    whole = rows_apart + left + Fraction(2, n) * (raters_apart - left)
+    return float((rows_apart - left) / whole) if whole else None
 
 
 def places(values: Sequence[Fraction], weights: Sequence[Fraction]) -> list[Fraction]:

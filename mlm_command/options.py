@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
-FORMS = ("table", "md", "csv", "json", "parquet")
+FORMS = ("table", "md", "csv", "json", "parquet", "junit", "github")
 KINDS = ("roc", "pr", "det", "gain", "threshold", "calibration")
 FORMATS = ("parquet", "ipc", "csv", "ndjson")
 

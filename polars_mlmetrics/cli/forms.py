@@ -1,4 +1,4 @@
-"""The forms in which a table leaves: table, md, csv, json, parquet."""
+"""The forms in which a table leaves: table, md, csv, json, parquet, and those of pipelines."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from polars_mlmetrics.cli.pipelines import annotations, junit, outcomes
 from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.cli.shown import Shown
 from polars_mlmetrics.cli.text_tables import TextTable, coloured
@@ -24,7 +25,9 @@ from polars_mlmetrics.places.files import FILES
 from polars_mlmetrics.places.finding import place_of
 from polars_mlmetrics.places.place import Address, Place, Places, TakenError, is_url
 
-ENDINGS = {".csv": "csv", ".json": "json", ".md": "md", ".parquet": "parquet", ".txt": "table"}
+ENDINGS = {".csv": "csv", ".json": "json", ".md": "md", ".parquet": "parquet", ".txt": "table", ".xml": "junit"}
+OF_PIPELINES = ("junit", "github")
+"""The forms of what `gate` and `check` found."""
 DIGITS = 3
 RUNS = r"^([\s\p{C}]*[=+\-@＝＋－＠]|[\t\r\n])"
 """How a text begins that a spreadsheet takes for a formula, some of them after blanks and what does not print."""
@@ -52,6 +55,8 @@ class Form(NamedTuple):
         kind = settings.get("form") or _of_file(file) or ("table" if on_terminal and not spreadsheet else "csv")
         if spreadsheet and kind != "csv":
             raise ParameterError("--for-spreadsheet is about csv: leave it out, or add -f csv.")
+        if kind in OF_PIPELINES and settings.get("command") not in ("check", "gate"):
+            raise ParameterError(f"{kind} is a form of what `mlm gate` and `mlm check` found: take csv or json.")
         if kind == "parquet" and on_terminal:
             raise ParameterError("parquet cannot be shown on a terminal: add -o FILE.parquet.")
         overwrite = bool(settings.get("overwrite"))
@@ -87,6 +92,10 @@ class Form(NamedTuple):
             return (_safe(plain) if self.for_spreadsheet else plain).write_csv()
         if self.kind == "json":
             return _json(table)
+        if self.kind in OF_PIPELINES:
+            command = settings.get("command")
+            found = outcomes(table, command)
+            return junit(found, command) if self.kind == "junit" else annotations(found)
         if self.kind == "table" and settings.get("command") == "check":
             is_quick = bool(settings.get("quick"))
             return problem_lines(table, self.width, is_quick=is_quick, colour=self.colour)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from polars_mlmetrics.cli.pipelines import annotations, junit, outcomes
+from polars_mlmetrics.cli.pipelines import github, junit, outcomes
 from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.cli.shown import Shown
 from polars_mlmetrics.cli.text_tables import TextTable, coloured
@@ -95,7 +95,7 @@ class Form(NamedTuple):
         if self.kind in OF_PIPELINES:
             command = settings.get("command")
             found = outcomes(table, command)
-            return junit(found, command) if self.kind == "junit" else annotations(found)
+            return junit(found, command) if self.kind == "junit" else github(found)
         if self.kind == "table" and settings.get("command") == "check":
             is_quick = bool(settings.get("quick"))
             return problem_lines(table, self.width, is_quick=is_quick, colour=self.colour)

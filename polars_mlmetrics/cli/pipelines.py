@@ -65,7 +65,7 @@ def junit(found: list[Outcome], command: str) -> str:
     return f'<?xml version="1.0" encoding="utf-8"?>\n{tostring(suite, encoding="unicode")}\n'
 
 
-def annotations(found: list[Outcome]) -> str:
+def github(found: list[Outcome]) -> str:
     """A line for each failure and warning, which GitHub shows beside a change."""
     shown = [(LEVELS[each.status], each) for each in found if each.status in LEVELS]
     return "".join(f"::{level} title={_property(each.name)}::{_message(each.text)}\n" for level, each in shown)

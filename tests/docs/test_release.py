@@ -56,7 +56,7 @@ def lost_links(page: Path, text: str) -> list[str]:
     return lost
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=lambda page: page.name)
 def test_links_of_a_page_lead_somewhere(page: Path) -> None:
     assert lost_links(page, page.read_text()) == []
 
@@ -106,6 +106,20 @@ def test_hooks_call_make_alone() -> None:
     assert re.findall(r"repo: (.*)", written) == ["local"]
 
 
-@pytest.mark.parametrize("name", ["CITATION.cff", "SECURITY.md", "LICENSE", "CHANGELOG.md"])
+@pytest.mark.parametrize("name", ["CITATION.cff", "CONTRIBUTING.md", "SECURITY.md", "LICENSE", "CHANGELOG.md"])
 def test_a_file_that_people_look_for_is_there(name: str) -> None:
     assert (ROOT / name).read_text().strip()
+
+
+def test_the_workflow_runs_what_a_contributor_runs() -> None:
+    """On each Python that the package names, from the oldest that it allows on, and on those that came since."""
+    written = (ROOT / ".github" / "workflows" / "ci.yml").read_text()
+    assert "- run: .ci/run\n" in written
+    (line,) = re.findall(r"python: \[(.*)\]", written)
+    tried = re.findall(r"[0-9.]+", line)
+    named = re.findall(r"Python :: (3\.\d+)", "\n".join(project()["project"]["classifiers"]))
+    assert tried[: len(named)] == named
+    assert project()["project"]["requires-python"] == f">={tried[0]}"
+    marked = re.findall(r"-m pytest (.*)", written)
+    assert marked
+    assert set(marked) == {re.search(r"-m pytest (.*) \$\(ARGS\)", (ROOT / "Makefile").read_text())[1]}

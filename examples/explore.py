@@ -15,43 +15,21 @@ def libraries():
     import json
 
     import marimo as mo
-    import numpy as np
     import polars as pl
 
     import polars_mlmetrics as mlm
 
-    return json, mlm, mo, np, pl
+    return json, mlm, mo, pl
 
 
 @app.cell
-def example(mlm, np, pl):
-    def example_state():
-        """The state of 4,000 photos and two models; the new one is worse where the country is JP."""
-        rng = np.random.default_rng(7)
-        n = 4000
-        photos = pl.DataFrame(
-            {
-                "sample": np.arange(n),
-                "country": rng.choice(["DE", "FR", "JP"], n, p=[0.5, 0.35, 0.15]),
-                "device": rng.choice(["phone", "web"], n),
-                "truth": rng.integers(0, 2, n),
-                "noise": rng.random(n),
-            }
-        )
-        weight = pl.when(pl.col("country") == "JP").then(0.1).otherwise(0.45)
-        scores = {"old": 0.4 * pl.col("truth") + 0.6 * pl.col("noise")}
-        scores["new"] = weight * pl.col("truth") + (1 - weight) * pl.col("noise")
-        log = pl.concat(photos.with_columns(model=pl.lit(model), score=score) for model, score in scores.items())
-        metrics = [mlm.f1(), mlm.log_loss(), mlm.roc_auc(bins=1024)]
-        return mlm.state(log, metrics, by=["model", "country", "device"])
-
-    return (example_state,)
-
-
-@app.cell
-def given(example_state, json, mlm, mo):
-    path = mo.cli_args().get("state")
-    state = mlm.scan_states(path).collect() if path else example_state()
+def given(json, mlm, mo):
+    _path = mo.cli_args().get("state")
+    if _path:
+        state = mlm.scan_states(_path).collect()
+    else:
+        _metrics = [mlm.f1(), mlm.log_loss(), mlm.roc_auc(bins=1024)]
+        state = mlm.state(mlm.example_log(), _metrics, by=["model", "country", "device"])
     keys = json.loads(state["state"][0])["by"]  # the columns that its groups and slices may be of
     return keys, state
 

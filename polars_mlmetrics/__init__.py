@@ -26,6 +26,7 @@ from polars_mlmetrics.analysis.worst import worst
 from polars_mlmetrics.checks.check import check, raise_for
 from polars_mlmetrics.checks.dedupe import dedupe
 from polars_mlmetrics.checks.profile import profile
+from polars_mlmetrics.data.example import example_log
 from polars_mlmetrics.data.returned import listed_type
 from polars_mlmetrics.data.roles import Roles
 from polars_mlmetrics.errors import (
@@ -92,6 +93,7 @@ __all__ = [
     "dedupe",
     "drift",
     "evaluate",
+    "example_log",
     "find_slices",
     "finish",
     "flattened",

@@ -241,13 +241,13 @@ class SlicesOfModel:
         known = rows.filter(pl.col(SCORE).is_not_null(), pl.col(TRUTH).is_not_null())
         of_models = fold(known, [*self.keys, self.model.column], [self._values(each) for each in self.columns])
         names = [column.column for column in self.columns]
-        differs = fold(of_models, self.keys, [pl.col(names).min() != pl.col(names).max()]).cache()
+        differs = fold(of_models, self.keys, [pl.col(names).min() != pl.col(names).max()])
         # One row to fold for all: rows that are counted and rows that are summed come apart in a stream of none.
         counted = fold(differs.with_columns(pl.lit(1).alias(Fact.ROWS)), [], [pl.col(Fact.ROWS, *names).sum()])
-        first = [differs.filter(name).select(self.keys).sort(self.keys).head(MOST_VALUES) for name in names]
-        counts, *found = pl.collect_all([counted, *first])
-        for column, samples in zip(self.columns, found, strict=True):
+        counts = counted.collect()
+        for column in self.columns:
             if count := counts[column.column].item():
+                samples = differs.filter(column.column).select(self.keys).sort(self.keys).head(MOST_VALUES).collect()
                 places = self.log.examples(self._places(known, samples, column))
                 yield Finding(count, places, counts[Fact.ROWS].item(), column.name, self.model.name)
 

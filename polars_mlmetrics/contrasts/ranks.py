@@ -55,6 +55,9 @@ COLUMNS = ResultColumns.of(
 )
 """The columns of each model."""
 
+DIGITS = 12
+"""The digits in which values that differ are two values."""
+
 GROUP, ONE, OTHER, BOUND, SHOWN = (f"{INTERNAL}{name}" for name in ("group", "one", "other", "bound", "shown"))
 POOLED, RARE, FEW, TAKES_PART, WON, LOST, N_MODELS = (
     f"{INTERNAL}{name}" for name in ("pooled", "rare", "few", "takes_part", "won", "lost", "n_models")
@@ -242,7 +245,9 @@ class Ranks:
             "ci_flag": pl.when(takes_part).then(flag).when(pl.col(VALUE).is_null() | (counted == 0)).then(apart),
         }
         is_max = self._metric.best == "max"
-        order = pl.when(takes_part).then(pl.col(SHOWN) * (-1 if is_max else 1))
+        # Equal values that were summed in another order come in the order of their models, not of their last digit.
+        shown = pl.col(SHOWN).round_sig_figs(DIGITS)
+        order = pl.when(takes_part).then(shown * (-1 if is_max else 1))
         table = table.sort(order, self._model.column, nulls_last=True)
         results = [column.cast(COLUMNS[name]).alias(name) for name, column in columns.items()]
         keys = pl.exclude([*COLUMNS, self._model.column])

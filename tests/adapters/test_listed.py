@@ -49,7 +49,8 @@ def parameters_of(name: str) -> list[dict[str, Any]]:
     signature = inspect.signature(getattr(mlm, name)).parameters
     needed = {p.name: 2 for p in signature.values() if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD}
     needed = {parameter: 0.5 if parameter in ("alpha", "p", "q", "r", "f", "threshold") else 2 for parameter in needed}
-    needed |= {"low": "score"} if "low" in needed else {}
+    others = {"low": "score", "power": 1.5, "value": "score", "condition": pl.col("truth") > 0}
+    needed |= {parameter: value for parameter, value in others.items() if parameter in needed}
     averages = ("micro", "macro", "weighted", "samples") if signature.get("average") is not None else (None,)
     if name == "labelwise_precision":
         averages = ("macro",)

@@ -66,6 +66,16 @@ def test_equal_models_are_tied() -> None:
     assert table["ci_flag"].unique().to_list() == ["degenerate"]
 
 
+def test_equal_models_come_by_name_whatever_their_last_digits_are() -> None:
+    scores = {"a": [0.1, 0.2, 0.3], "b": [0.3, 0.2, 0.1]}
+    assert sum(scores["a"]) > sum(scores["b"])  # though they are equal
+    log = pl.DataFrame(
+        {"model": name, "sample": range(3), "score": each, "truth": 0.0} for name, each in scores.items()
+    )
+    table = mlm.rank(log.explode("sample", "score"), mlm.mae())
+    assert table["model"].to_list() == ["a", "b"]
+
+
 def test_samples_that_some_lack_are_left_out() -> None:
     lacks = (pl.col("model") == "b") & (pl.col("sample") < 20)
     log = LOG.with_columns(score=pl.when(~lacks).then("score"))

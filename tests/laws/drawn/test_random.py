@@ -30,7 +30,8 @@ SPREAD = 0.25  # the share of questions whose weights are of sizes far apart
 # weight 1e-30 alone, and next to a row of 1e30 no float holds it.
 OF_MEANS = {
     "r2", "explained_variance", "relative_squared_error", "relative_absolute_error", "pearson", "spearman",
-    "concordance", "normalized_entropy", "d2_log_loss", "d2_brier",
+    "concordance", "normalized_entropy", "d2_log_loss", "d2_brier", "d2_tweedie", "d2_pinball", "d2_absolute_error",
+    "icc", "krippendorff_alpha", "lift_at",
 }  # fmt: skip
 # Those that take a threshold too; the one of net_benefit is a price.
 DECIDING = [case for case in CASES if "threshold" in parameters(case.name) and case.name != "net_benefit"]

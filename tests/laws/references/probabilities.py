@@ -62,7 +62,8 @@ def kl_divergence(rows: Sequence[Row], *, eps: float | str = 1e-15, logits: bool
     def part(share: float, p: float) -> float:
         if share == 0:
             return 0.0
-        return share * math.log(share / p) if p > 0 else math.inf
+        # Of the smallest p the quotient is no float, and the difference is.
+        return share * (math.log(share) - math.log(p)) if p > 0 else math.inf
 
     def of(row: Row) -> float:
         if logits:

@@ -50,6 +50,7 @@ format: $(DEV) ## mend lint and formatting where that can be done by itself
 
 docs: $(DOCS) ## build the documentation into site/
 	$(BIN)/zensical build --clean --strict
+	@$(BIN)/python .ci/text_pages.py
 
 metrics: $(PACKAGE) ## write docs/metrics.md anew, from the docstrings
 	@$(BIN)/python .ci/metrics_page.py

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import polars_mlmetrics as mlm
+from polars_mlmetrics.errors import METRICS_ELSEWHERE
 from polars_mlmetrics.formula.declaration import Declaration
 from polars_mlmetrics.formula.description import BEST_SAYS, INTERVAL_SAYS, required, unit_says
 
@@ -154,6 +155,9 @@ def entry(declaration: Declaration) -> Iterator[str]:
     yield f"* Null when: {declaration.null_when}."
     yield f"* Unit: {unit_says(declaration)}."
     yield f"* Interval: {INTERVAL_SAYS[declaration.interval_kind]}."
+    elsewhere = [other for other, name in METRICS_ELSEWHERE.items() if name == declaration.name]
+    if elsewhere:
+        yield f"* Elsewhere, the same or nearly: {', '.join(f'`{other}`' for other in elsewhere)}."
     yield ""
     yield "```pycon"
     for written in examples(declaration):

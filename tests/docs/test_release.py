@@ -1,6 +1,7 @@
 """What a release says of itself: one version, files and links that are there, hooks that fetch nothing."""
 
 import re
+import runpy
 import shlex
 from pathlib import Path
 
@@ -64,6 +65,14 @@ def test_links_of_a_page_lead_somewhere(page: Path) -> None:
 def test_a_lost_link_is_seen() -> None:
     text = "[a](rankings.md#ties) [b](rankings.md#the-order-of-a-sample) [c](no.md) [d](https://x.org/no.md) [e](#no)"
     assert lost_links(ROOT / "docs" / "recipes.md", text) == ["rankings.md#ties", "no.md", "#no"]
+
+
+def test_programs_find_every_page() -> None:
+    """`make docs` writes this beside the pages: a line for each, with what it answers."""
+    listed = runpy.run_path(str(ROOT / ".ci" / "text_pages.py"))["listed"]()
+    named = re.findall(r"^- \[.+\]\((.+)\): .+", listed, flags=re.MULTILINE)
+    assert sorted(named) == sorted(page.name for page in (ROOT / "docs").glob("*.md"))
+    assert "> Machine-learning metrics as Polars expressions" in listed
 
 
 def test_the_front_page_is_short() -> None:

@@ -6,7 +6,7 @@ import html
 import inspect
 from collections.abc import Callable, Iterator
 from functools import cached_property, update_wrapper
-from typing import Any, Concatenate, ParamSpec, Unpack, cast
+from typing import Any, Concatenate, ParamSpec, Unpack, cast, overload
 
 import polars as pl
 
@@ -180,34 +180,74 @@ class Metric(pl.Expr):
     def _is(self, other: pl.Expr) -> bool:
         return isinstance(other, Metric) and self.key == other.key
 
-    def __add__(self, other: Any) -> Any:
+    @overload
+    def __add__(self, other: Metric | float) -> Metric: ...
+    @overload
+    def __add__(self, other: Any) -> pl.Expr: ...
+    def __add__(self, other: Any) -> pl.Expr:
         return self._derived("+", self, other, super().__add__)
 
-    def __radd__(self, other: Any) -> Any:
+    @overload
+    def __radd__(self, other: Metric | float) -> Metric: ...
+    @overload
+    def __radd__(self, other: Any) -> pl.Expr: ...
+    def __radd__(self, other: Any) -> pl.Expr:
         return self._derived("+", other, self, super().__radd__)
 
-    def __sub__(self, other: Any) -> Any:
+    @overload
+    def __sub__(self, other: Metric | float) -> Metric: ...
+    @overload
+    def __sub__(self, other: Any) -> pl.Expr: ...
+    def __sub__(self, other: Any) -> pl.Expr:
         return self._derived("-", self, other, super().__sub__)
 
-    def __rsub__(self, other: Any) -> Any:
+    @overload
+    def __rsub__(self, other: Metric | float) -> Metric: ...
+    @overload
+    def __rsub__(self, other: Any) -> pl.Expr: ...
+    def __rsub__(self, other: Any) -> pl.Expr:
         return self._derived("-", other, self, super().__rsub__)
 
-    def __mul__(self, other: Any) -> Any:
+    @overload
+    def __mul__(self, other: Metric | float) -> Metric: ...
+    @overload
+    def __mul__(self, other: Any) -> pl.Expr: ...
+    def __mul__(self, other: Any) -> pl.Expr:
         return self._derived("*", self, other, super().__mul__)
 
-    def __rmul__(self, other: Any) -> Any:
+    @overload
+    def __rmul__(self, other: Metric | float) -> Metric: ...
+    @overload
+    def __rmul__(self, other: Any) -> pl.Expr: ...
+    def __rmul__(self, other: Any) -> pl.Expr:
         return self._derived("*", other, self, super().__rmul__)
 
-    def __truediv__(self, other: Any) -> Any:
+    @overload
+    def __truediv__(self, other: Metric | float) -> Metric: ...
+    @overload
+    def __truediv__(self, other: Any) -> pl.Expr: ...
+    def __truediv__(self, other: Any) -> pl.Expr:
         return self._derived("/", self, other, super().__truediv__)
 
-    def __rtruediv__(self, other: Any) -> Any:
+    @overload
+    def __rtruediv__(self, other: Metric | float) -> Metric: ...
+    @overload
+    def __rtruediv__(self, other: Any) -> pl.Expr: ...
+    def __rtruediv__(self, other: Any) -> pl.Expr:
         return self._derived("/", other, self, super().__rtruediv__)
 
-    def __pow__(self, other: Any) -> Any:
+    @overload
+    def __pow__(self, other: Metric | float) -> Metric: ...
+    @overload
+    def __pow__(self, other: Any) -> pl.Expr: ...
+    def __pow__(self, other: Any) -> pl.Expr:
         return self._derived("**", self, other, super().__pow__)
 
-    def __rpow__(self, other: Any) -> Any:
+    @overload
+    def __rpow__(self, other: Metric | float) -> Metric: ...
+    @overload
+    def __rpow__(self, other: Any) -> pl.Expr: ...
+    def __rpow__(self, other: Any) -> pl.Expr:
         return self._derived("**", other, self, super().__rpow__)
 
     def __neg__(self) -> Metric:
@@ -220,7 +260,7 @@ class Metric(pl.Expr):
         left, right = inputs
         return self._derived(OF_NUMPY[ufunc.__name__], left, right, lambda _: plain(ufunc, method, left, right))
 
-    def _derived(self, operator: str, left: Any, right: Any, plain: Callable[[Any], pl.Expr]) -> Any:
+    def _derived(self, operator: str, left: Any, right: Any, plain: Callable[[Any], pl.Expr]) -> pl.Expr:
         sides = [side.tree if isinstance(side, Metric) else as_number(side) for side in (left, right)]
         if sides[0] is None or sides[1] is None:
             return plain(right if left is self else left)

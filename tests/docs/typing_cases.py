@@ -55,6 +55,10 @@ assert_type(mlm.f1().on(score="p", truth=pl.col("t"), sample=["model", "sample"]
 assert_type(mlm.f1().alias("mine"), mlm.Metric)
 assert_type(mlm.f1().filter(pl.col("country") == "DE"), mlm.Metric)
 assert_type(-mlm.f1(), mlm.Metric)
+assert_type(mlm.f1() - mlm.recall(), mlm.Metric)
+assert_type(1 - mlm.f1() * 2, mlm.Metric)
+assert_type(mlm.f1() ** 2 / 3, mlm.Metric)
+assert_type(mlm.f1() + pl.col("bonus"), pl.Expr)
 expression: pl.Expr = mlm.f1()
 rounded: pl.Expr = mlm.f1().round(2)
 arithmetic: pl.Expr = 1 - mlm.f1() * 2 / mlm.recall()
@@ -63,6 +67,7 @@ lazy.group_by("model").agg(mlm.f1(), recall=mlm.recall())
 
 mlm.f1().alias(3)  # wrong
 mlm.f1().bind(score="p")  # wrong
+(mlm.f1() + pl.col("bonus")).on(score="p")  # wrong
 number: float = mlm.f1()  # wrong
 
 # -- verbs -------------------------------------------------------------------------------------------------------------

@@ -86,6 +86,26 @@ def compare(
     that only one side has, the flag is "few_pairs". With `pairs=False`, `n_pairs` and `n_unpaired` are null; a group in
     which one side has no rows is a row with the flag "one_side" and without a difference.
 
+    Raises
+    ------
+    ParameterError
+        If the baseline is no value of `between`. Of a LazyFrame, when it is collected.
+    TableError
+        If no group has a pair. Of a LazyFrame, when it is collected.
+    ColumnError
+        If a column that is named, or that a metric reads, is not in the frame or has another type.
+
+    See Also
+    --------
+    rank : which of several models are tied with the best.
+    find_slices : where a model or a month became worse.
+    decompose : whether slices became worse, or there are more of the bad ones.
+    flips : the samples that changed most.
+
+    References
+    ----------
+    Benjamini and Hochberg, "Controlling the false discovery rate", 1995.
+
     Examples
     --------
     >>> import polars as pl, polars_mlmetrics as mlm

@@ -113,6 +113,23 @@ def confusion(
     **roles
         Which columns are the sample, label, score, truth and weight.
 
+    Returns
+    -------
+    The by columns, with a threshold also the label and the `cell`, then `truth` and `predicted`, and `n`, the weight of
+    its rows. With `ci` also `share`, `share_low` and `share_high`.
+
+    Raises
+    ------
+    TableError
+        If a sample has several true classes, and no threshold is given.
+    ColumnError
+        If a column that is named, or that a metric reads, is not in the frame or has another type.
+
+    See Also
+    --------
+    classification_report : precision, recall and F1 of each label.
+    mcc : one number for the whole table.
+
     Examples
     --------
     >>> import polars as pl, polars_mlmetrics as mlm

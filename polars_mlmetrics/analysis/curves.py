@@ -80,6 +80,26 @@ def curve(
     **roles
         Which columns are the sample, label, score, truth and weight.
 
+    Returns
+    -------
+    The keys, then a row for each point, with the columns that `kind` names.
+
+    Raises
+    ------
+    MetricError
+        If a metric of "threshold" has no `threshold=`.
+    StateError
+        If the state holds no bins for this kind.
+
+    See Also
+    --------
+    best_threshold : the point at which a metric is best.
+    plot : the picture of a curve.
+
+    References
+    ----------
+    Fawcett, "An introduction to ROC analysis", 2006.
+
     Examples
     --------
     >>> import polars as pl, polars_mlmetrics as mlm

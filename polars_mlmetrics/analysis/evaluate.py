@@ -102,6 +102,34 @@ def evaluate(
     **roles
         Which columns are the sample, label, score, truth and weight of metrics that do not say so themselves.
 
+    Returns
+    -------
+    The keys of each group (and slice), then a column for each metric. With `tidy` a row for each value instead, and
+    after the keys: `metric`, `value`, its standard error `se` and interval `low` and `high` with `ci_method` and
+    `ci_flag`, `n_buckets` and `n_clusters` that it was made from, `n_rows` and `n_samples` that count, `n_split`
+    (samples of which only a part is in the slice), `n_excluded` (rows left out), `support` (true rows), `n_undefined`
+    (units without a value), and the `reason` of a null or a NaN.
+
+    Raises
+    ------
+    ColumnError
+        If a column that is named, or that a metric reads, is not in the frame or has another type.
+    ParameterError
+        If a parameter cannot be what is given.
+    MetricError
+        If the log has only the returned labels, and a metric needs the others too.
+
+    See Also
+    --------
+    compare : differences of models or months, with intervals.
+    state : statistics that answer later, without the rows.
+    find_slices : slices that nobody has named.
+    check : what is wrong with a log.
+
+    References
+    ----------
+    Efron and Stein, "The jackknife estimate of variance", 1981.
+
     Examples
     --------
     >>> import polars as pl, polars_mlmetrics as mlm

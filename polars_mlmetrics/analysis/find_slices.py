@@ -139,6 +139,23 @@ def find_slices(
     rest; null where the group did not become worse, and no slice is flagged "leak?". `n_samples` are pairs, or the
     samples of the side that has fewer; `n_rows` are those of both sides. Flags are "few_pairs" and "pairs_unknown" too.
 
+    Raises
+    ------
+    ParameterError
+        If a parameter cannot be what is given.
+    StateError
+        If a state does not hold the features, `n_samples()` or 32 buckets.
+
+    See Also
+    --------
+    slice_filter : the rows of slices that were found.
+    evaluate : metrics of slices that you name.
+
+    References
+    ----------
+    Chung et al., "Slice Finder: automated data slicing for model validation", 2019.
+    Benjamini and Hochberg, "Controlling the false discovery rate", 1995.
+
     Examples
     --------
     >>> import polars as pl, polars_mlmetrics as mlm

@@ -50,6 +50,21 @@ def finish(
         As in `evaluate`. Intervals are made from the buckets of the state; a cluster is what it was made with. A state
         does not count the samples of a label, so `min_samples` is refused beside `per`.
 
+    Returns
+    -------
+    What `evaluate` returns.
+
+    Raises
+    ------
+    StateError
+        If the state does not hold what a metric needs, or a by column.
+
+    See Also
+    --------
+    state : makes a state.
+    scan_states : reads states from files.
+    compact : merges the rows of a state.
+
     Examples
     --------
     >>> import polars as pl, polars_mlmetrics as mlm

@@ -51,6 +51,23 @@ def flips(
     group that have changed, those beyond the k too. Samples that one of the two lacks, or of which a value is null or
     NaN, are left out; `n_broken` counts those with a NaN.
 
+    Returns
+    -------
+    The model, the by columns and the slice, the sample, `value` and `baseline_value`, `change`, `n_better`, `n_worse`
+    and `n_broken`.
+
+    Raises
+    ------
+    ParameterError
+        If the baseline is no value of `between`.
+    ColumnError
+        If a column that is named, or that a metric reads, is not in the frame or has another type.
+
+    See Also
+    --------
+    compare : whether the difference of two models is chance.
+    worst : the worst samples of one model.
+
     Examples
     --------
     >>> import polars as pl, polars_mlmetrics as mlm

@@ -120,6 +120,22 @@ def gap(
     `high`. Where one metric has no ends or no gap, this row has no ends, and the flag of that metric (null where there
     is no gap). Else its flag is the first of theirs, in the order in which the pages list the flags.
 
+    Raises
+    ------
+    ColumnError
+        If a column that is named, or that a metric reads, is not in the frame or has another type.
+    ParameterError
+        If a parameter cannot be what is given.
+
+    See Also
+    --------
+    find_slices : slices of several columns.
+    compare : differences of models.
+
+    References
+    ----------
+    Hardt, Price and Srebro, "Equality of opportunity in supervised learning", 2016.
+
     Examples
     --------
     >>> import polars as pl, polars_mlmetrics as mlm

@@ -89,6 +89,23 @@ def gate(
         Rows with fewer `n_samples` than this (in a table of `compare`, `n_pairs`) are "skip", whatever their values.
         Pass what you passed to `evaluate`: nulls do not say why they are null.
 
+    Returns
+    -------
+    `rule`, the keys of the row, `status` and `reason`, by rule and then in the order of the table.
+
+    Raises
+    ------
+    TableError
+        If two rows of the table have the same keys.
+    ParameterError
+        If a rule is not row-wise, or neither true nor false.
+
+    See Also
+    --------
+    raise_for : makes an error of failures.
+    warn : a rule that only warns.
+    compare : a table of differences to try rules on.
+
     Examples
     --------
     >>> import polars as pl, polars_mlmetrics as mlm

@@ -56,6 +56,23 @@ def worst(
     often look better on other samples, and their intervals do not know of the choice: their `ci_flag` is "selected".
     For an honest interval choose the labels on some samples, and evaluate them on others.
 
+    Returns
+    -------
+    The by columns and the slice, the sample or the label, a column of the metric, those of `keep`, and `n_undefined`
+    and `n_broken`. With `ci` also the ends of the interval and `ci_flag`.
+
+    Raises
+    ------
+    MetricError
+        If neither end of the metric is good: then no value is the worst.
+    ColumnError
+        If a column that is named, or that a metric reads, is not in the frame or has another type.
+
+    See Also
+    --------
+    flips : the samples that changed most between models.
+    find_slices : slices that are worse than the rest.
+
     Examples
     --------
     >>> import polars as pl, polars_mlmetrics as mlm

@@ -93,6 +93,22 @@ def check(
     **roles
         Which columns are the sample, label, score, truth and weight.
 
+    Returns
+    -------
+    `severity`, `problem`, `count` and its `share` of how many (`of` rows, groups, labels or samples), `examples`, the
+    `meaning` in words, and the `fix`: a line to type.
+
+    Raises
+    ------
+    TableError
+        With `strict`, if a problem has the severity "error".
+
+    See Also
+    --------
+    raise_for : makes an error of problems.
+    profile : what a table holds.
+    dedupe : keeps one row of copies.
+
     Examples
     --------
     >>> import polars as pl, polars_mlmetrics as mlm

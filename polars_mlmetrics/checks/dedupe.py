@@ -53,6 +53,19 @@ def dedupe(
     **roles
         The columns of the sample and the label. Without a label column, one row per sample is kept.
 
+    Returns
+    -------
+    The rows that are kept, with all of their columns.
+
+    Raises
+    ------
+    TableError
+        With keep="error", if a row has a copy.
+
+    See Also
+    --------
+    check : finds copies, and rows that contradict one another.
+
     Examples
     --------
     >>> import polars as pl, polars_mlmetrics as mlm

@@ -48,6 +48,14 @@ def profile(frame: Frame, by: Keys | None = None, **roles: Unpack[Roles]) -> pl.
     **roles
         Which columns are the sample, label, score, truth and weight.
 
+    Returns
+    -------
+    A row for each fact: `what` it is, `where` (the group, column or range), its `value` and its `share`.
+
+    See Also
+    --------
+    check : what is wrong with a table.
+
     Examples
     --------
     >>> import polars as pl, polars_mlmetrics as mlm

@@ -131,6 +131,22 @@ def report(
     **roles
         Which columns are the sample, label, score, truth and weight.
 
+    Returns
+    -------
+    A `Report`: `save` writes the page or the comment, `html` and `markdown` are their texts.
+
+    Raises
+    ------
+    ParameterError
+        If the baseline is no model of the log.
+    ModuleNotFoundError
+        If the extra `report` is not installed.
+
+    See Also
+    --------
+    plot : one chart.
+    table : one table for a notebook.
+
     Examples
     --------
     >>> import polars as pl, polars_mlmetrics as mlm

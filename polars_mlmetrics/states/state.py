@@ -82,6 +82,22 @@ def state(
     **roles
         Which columns are the sample, label, score, truth and weight of metrics that do not say so themselves.
 
+    Returns
+    -------
+    A row for each combination of the by columns and bucket, with the statistics; `state` names its format and its
+    roles.
+
+    Raises
+    ------
+    StateError
+        If a metric needs all rows of a group together, such as an exact `roc_auc`: take `bins=`.
+
+    See Also
+    --------
+    finish : works out metrics from a state.
+    write_state : writes one to a file, whole.
+    update_states : keeps a folder up to date.
+
     Examples
     --------
     >>> import polars as pl, polars_mlmetrics as mlm

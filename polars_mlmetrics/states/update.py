@@ -89,6 +89,18 @@ def update_states(
     changed), "unchanged", "vanished" (the file is gone, its state is kept), "dropped" (the file is gone, its state was
     deleted), or "not asked for" (the state of another file, or one that `write_state` wrote, which has no path).
 
+    Raises
+    ------
+    FileError
+        If a file cannot be read, or is in the log twice.
+    StateError
+        If the folder holds states of other metrics or roles.
+
+    See Also
+    --------
+    scan_states : reads the folder.
+    state : one state of one log.
+
     Examples
     --------
     >>> import polars as pl, polars_mlmetrics as mlm

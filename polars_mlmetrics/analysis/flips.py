@@ -53,7 +53,7 @@ def flips(
 
     Returns
     -------
-    The model, the by columns and the slice, the sample, `value` and `baseline_value`, `change`, `n_better`, `n_worse`
+    The by columns, the model and the slice, the sample, `value` and `baseline_value`, `change`, `n_better`, `n_worse`
     and `n_broken`.
 
     Raises

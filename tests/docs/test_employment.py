@@ -77,7 +77,18 @@ def test_the_example_says_what_its_comments_say(capsys: pytest.CaptureFixture[st
     slices = {row[0]: row[1:] for row in rows}
     assert (slices["disabled=yes"][0], slices["disabled=no"][0]) == ("0.313", "0.892")
     assert slices["race=Pacific"] == ["null", "null", "null", "96", "fewer than 200 samples"]
-    assert [row[0] for row in rows][-3:-1] == ["disabled=no, age >= 65", "sex=female, age in [50, 65)"]
+    worst = [row[0] for row in rows if row[0].endswith(("age >= 65", "age in [50, 65)"))]
+    assert worst == ["disabled=no, age >= 65", "sex=female, age in [50, 65)"]
+    surest = [row for row in rows if row[0] in ("259863", "82336", "238096")]
+    assert [(row[2], row[4]) for row in surest] == [("81", "1"), ("90", "1"), ("95", "1")]
+    assert [row for row in rows if row[0].startswith("at_")] == [
+        ["at_half", "0.835", "0.832", "0.838"], ["at_best", "0.840", "0.838", "0.843"]
+    ]  # fmt: skip
+    assert ["nowhere worse than in 2015", "ages=from 65", "fail", "verdict is worse"] in rows
+    of_rows = {row[1]: row[2] for row in rows if row[0] == "log_loss" and row[1].startswith("20")}
+    assert {row[0]: row[1] for row in rows[-4:]} == of_rows  # by states
+    assert shown[-1] == "A page for others: .cache/employment/report.html"
+    assert FOLDER.joinpath("report.html").stat().st_size > 50_000
 
 
 # -- where it comes from -----------------------------------------------------------------------------------------------

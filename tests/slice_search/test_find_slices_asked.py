@@ -2,10 +2,8 @@
 
 import random
 import re
-import runpy
 from collections.abc import Callable
 from datetime import date
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -274,10 +272,33 @@ def test_what_is_wrong_is_said(message: str) -> None:
         CALLS[message]()
 
 
-def test_the_example_finds_the_three_slices_that_it_plants(capsys: pytest.CaptureFixture[str]) -> None:
-    example = Path(__file__).parents[2] / "examples" / "error_analysis.py"
-    runpy.run_path(str(example))["main"]()
-    told = capsys.readouterr().out
-    found = re.findall(r"^In (.+?) \(", told, flags=re.MULTILINE)
-    planted = ["country=JP, device=phone", "country=null, age >= 60", "device=tablet, topics has health"]
-    assert sorted(found) == planted
+def test_three_slices_that_are_planted_are_found() -> None:
+    """Of texts, of a null with a range, and of a list with a text."""
+    draw, n = random.Random(7), 12_000
+    names = ["news", "sports", "music", "health", "travel"]
+    rows = pl.DataFrame(
+        {
+            "sample": list(range(n)),
+            "country": draw.choices(["DE", "FR", "JP", "US", None], k=n),
+            "device": draw.choices(["phone", "tablet", "desk"], k=n),
+            "age": [round(draw.triangular(16, 85, 35)) for _ in range(n)],
+            "topics": [draw.sample(names, draw.randrange(4)) for _ in range(n)],
+            "truth": draw.choices([0, 1], k=n),
+            "noise": [draw.random() for _ in range(n)],
+        },
+        schema_overrides={"topics": pl.List(pl.String)},
+    )
+    planted = {
+        "country=JP, device=phone": (pl.col("country") == "JP") & (pl.col("device") == "phone"),
+        "country=null, age >= 60": pl.col("country").is_null() & (pl.col("age") >= 60),
+        "device=tablet, topics has health": pl.col("topics").list.contains("health") & (pl.col("device") == "tablet"),
+    }
+    guessed = pl.any_horizontal(each.fill_null(False) for each in planted.values())
+    good = pl.col("truth") * 0.45 + pl.col("noise") * 0.55
+    rows = rows.with_columns(score=pl.when(guessed).then("noise").otherwise(good))
+    table = mlm.find_slices(rows, mlm.f1(), ["country", "device", "age", "topics"])
+    sure = table.filter(pl.col("hidden_by").is_null(), pl.col("p_adjusted") <= 0.05).head(3)
+    assert sorted(sure["slice"]) == list(planted)
+    for name, conditions in planted.items():
+        found = rows.filter(mlm.slice_filter(sure.filter(slice=name)))
+        assert_frame_equal(found, rows.filter(conditions.fill_null(False)))

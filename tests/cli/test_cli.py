@@ -166,7 +166,7 @@ WRONG = [
     ("evaluat log.parquet", 2, "did you mean evaluate?"),
     ("evaluate log.parquet -m f1 --ci log.parquet", 2, "--ci: invalid float value"),
     ("evaluate log.parquet -m f1 -f xml", 2, "invalid choice: 'xml'"),
-    ("evaluate log.parquet -m f1 -o f1.xml", 2, "add -f FORM"),
+    ("evaluate log.parquet -m f1 -o f1.xlsx", 2, "add -f FORM"),
     ("evaluate log.parquet -m f1 --digits 99", 2, "--digits is a whole number"),
     ("evaluate log.parquet -m f1 --where country", 2, "write COLUMN=VALUE"),
     ("evaluate log.parquet - -m f1", 2, "standard input"),

@@ -203,7 +203,7 @@ def _evaluate(command: Parser) -> None:
 def _compare(command: Parser) -> None:
     _add(command, *LOG, METRICS, BASELINE, BETWEEN, BY, SLICES, CI, ANYTIME)
     _add(command, _option("--margin", "NUMBER", "the smallest difference that matters", type=float))
-    _add(command, UNPAIRED, CLUSTER, *ROLES, *OUTPUT)
+    _add(command, UNPAIRED, CLUSTER, *ROLES, *PASSES, *OUTPUT)
 
 
 def _rank(command: Parser) -> None:
@@ -211,7 +211,7 @@ def _rank(command: Parser) -> None:
 
 
 def _gap(command: Parser) -> None:
-    _add(command, *LOG, METRICS, OVER, BY, CI, CLUSTER, *ROLES, *OUTPUT)
+    _add(command, *LOG, METRICS, OVER, BY, CI, CLUSTER, *ROLES, *PASSES, *OUTPUT)
 
 
 def _decompose(command: Parser) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import isfinite
-from typing import Any, Unpack
+from typing import Any, Literal, Unpack
 
 import polars as pl
 
@@ -35,6 +35,9 @@ def compare(
     pairs: bool = True,
     cluster: Names = None,
     anytime: int | None = None,
+    passes: int | Literal["auto", "files"] | None = None,
+    memory: int | str | None = None,
+    progress: bool = True,
     **roles: Unpack[Roles],
 ) -> AnyFrame:
     """Compare models with a baseline: the differences of metrics, with intervals, on the samples that both have.
@@ -73,6 +76,8 @@ def compare(
     anytime
         As in `evaluate`: whether you may look as often as you like, at all pairs so far. `p`, `p_adjusted` and the
         verdict are then right at every look too, and there is no `mde`.
+    passes, memory, progress
+        As in `evaluate`, of a log. The samples that are no pairs are held.
 
     Returns
     -------
@@ -147,6 +152,9 @@ def compare(
         pairs=pairs,
         cluster=cluster,
         anytime=anytime,
+        passes=passes,
+        memory=memory,
+        progress=progress,
     )
     return as_given_later(frame, comparison.paired_table if pairs else comparison.table, comparison.empty)
 
@@ -166,6 +174,9 @@ def comparison_of(
     pairs: bool = True,
     cluster: Names = None,
     anytime: int | None = None,
+    passes: int | Literal["auto", "files"] | None = None,
+    memory: int | str | None = None,
+    progress: bool = True,
 ) -> Comparison:
     """Read a comparison of models in a log or in a state."""
     checked_roles(roles)
@@ -173,7 +184,7 @@ def comparison_of(
     schema = schema_of(frame, COMPARE.name)
     keys = keys_with(between, by, COMPARE, schema)
     question = Question.read(COMPARE, frame, metrics, keys, slices, ci=ci, cluster=cluster, roles=roles, schema=schema)
-    question = question.at_every_look(anytime)
+    question = question.at_every_look(anytime).in_passes(passes, memory, progress=progress)
     if not pairs:
         return OfAllRows(question, baseline, margin, adjust)
     return (OfState if question.is_of_state else OfLog)(question, baseline, margin, adjust)

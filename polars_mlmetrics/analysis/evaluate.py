@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Literal, Unpack
 
 import polars as pl
@@ -25,7 +24,6 @@ from polars_mlmetrics.query.question import Confidence, Level, Question
 from polars_mlmetrics.query.reported_value import Account, check_samples
 from polars_mlmetrics.query.requirements import check_listed, check_measure, check_unit_key
 from polars_mlmetrics.query.results import Result, names_of, of_plain, stacked, table_of
-from polars_mlmetrics.query.source import passes_of
 from polars_mlmetrics.query.verb import Verb
 
 EVALUATE = Verb("evaluate", takes_lists=True, takes_expressions=True)
@@ -148,14 +146,14 @@ def evaluate(
     question = Question.read(EVALUATE, frame, metrics, by, slices, ci=ci, cluster=cluster, roles=roles)
     question = question.at_every_look(anytime)
     check_reached(question.query.plain, question.query.bound)
-    split = passes_of(question.query, passes, memory, progress=progress)
+    in_passes = question.in_passes(passes, memory, progress=progress)
 
     def table(question: Question) -> pl.LazyFrame:
         return values_of(question, per, min_samples, tidy=tidy, signature=signature)
 
-    if split is None:
+    if in_passes.passes is None:
         return answer_as_given(frame, question.planned(table))
-    return as_given_later(frame, lambda: table(replace(question, passes=split)), lambda: table(question))
+    return as_given_later(frame, lambda: table(in_passes), lambda: table(question))
 
 
 def values_of(

@@ -27,7 +27,7 @@ from polars_mlmetrics.formula.parameters import Count, check_parameter
 from polars_mlmetrics.formula.tree import WITHOUT_INTERVAL
 from polars_mlmetrics.query.keys import Key, Keys
 from polars_mlmetrics.query.query import Query, check_names
-from polars_mlmetrics.query.question import Question, check_clusters
+from polars_mlmetrics.query.question import Question, check_clusters, check_no_passes
 from polars_mlmetrics.query.verb import Verb
 from polars_mlmetrics.slice_search.choose import Members, candidates_of, choose, hide_repeats
 from polars_mlmetrics.slice_search.contrast import contrasts_at
@@ -198,10 +198,9 @@ def find_slices(
     is_of_state = FIND_SLICES.reads_state(schema)
     FIND_SLICES.read_metrics([metric])
     sign, names = sign_of(metric, worse), names_of(features)
-    for name, given_for_a_log in {"passes": passes, "memory": memory}.items():
-        if is_of_state and given_for_a_log is not None:
-            raise ParameterError(f"{name}= is for a log: a state is small.")
-    if not is_of_state:
+    if is_of_state:
+        check_no_passes(passes, memory)
+    else:
         frame = searchable(frame, schema, roles, reads_now=not passes)
     slices = names if is_of_state else None
     keys = by if baseline is None else keys_with(MODEL if between is None else between, by, FIND_SLICES, schema)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Unpack
+from typing import Literal, Unpack
 
 import polars as pl
 
@@ -82,6 +82,9 @@ def gap(
     *,
     ci: float = 0.95,
     cluster: Names = None,
+    passes: int | Literal["auto", "files"] | None = None,
+    memory: int | str | None = None,
+    progress: bool = True,
     **roles: Unpack[Roles],
 ) -> AnyFrame:
     """The largest difference between two slices of each group, by one metric or by each of several, with an interval.
@@ -106,6 +109,8 @@ def gap(
         As in `evaluate`; of a state, `by` alone.
     ci
         The level of the interval.
+    passes, memory, progress
+        As in `evaluate`, of a log.
 
     Returns
     -------
@@ -170,7 +175,7 @@ def gap(
     """
     groups: list[AnyKey] = listed(by)
     question = Question.read(GAP, frame, [metrics], [*groups, *listed(over)], ci=ci, cluster=cluster, roles=roles)
-    gaps = Gaps(question, len(groups))
+    gaps = Gaps(question.in_passes(passes, memory, progress=progress), len(groups))
     return as_given_later(frame, gaps.table, gaps.empty)
 
 

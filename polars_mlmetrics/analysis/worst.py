@@ -9,7 +9,7 @@ import polars as pl
 from polars_mlmetrics.analysis.evaluate import values_of
 from polars_mlmetrics.data.door import check_columns
 from polars_mlmetrics.data.expressions import is_one_of
-from polars_mlmetrics.data.frames import AnyFrame, Names, answer_as_given, column_names
+from polars_mlmetrics.data.frames import AnyFrame, Names, answer_as_given, as_given_later, column_names
 from polars_mlmetrics.data.roles import Roles
 from polars_mlmetrics.errors import INTERNAL, ParameterError, at_callers_line
 from polars_mlmetrics.formula.metric import Metric
@@ -39,6 +39,9 @@ def worst(
     keep: Names = None,
     ci: Level | None = None,
     cluster: Names = None,
+    passes: int | Literal["auto", "files"] | None = None,
+    memory: int | str | None = None,
+    progress: bool = True,
     **roles: Unpack[Roles],
 ) -> AnyFrame:
     """The k samples (or labels) of each group, and of each slice, on which a metric is worst, the worst first.
@@ -55,6 +58,8 @@ def worst(
     `{metric}_low` and `{metric}_high` stand beside the metric. Labels that were chosen because they are worst would
     often look better on other samples, and their intervals do not know of the choice: their `ci_flag` is "selected".
     For an honest interval choose the labels on some samples, and evaluate them on others.
+
+    `passes`, `memory` and `progress` are those of `evaluate`: a value a unit is held, and the rows of one pass.
 
     Returns
     -------
@@ -101,10 +106,6 @@ def worst(
     measures = query.measures
     values = question.planned(lambda question: values_of(question, per))
     units: list[str] = measures[0].table.keys(per)
-    named = [average for measure in measures if isinstance(average := measure.parameters.get("average"), Mapping)]
-    if len(named) == len(measures):
-        # A label that an average by label does not name has no part in the metric.
-        values = values.filter(is_one_of(pl.col(units), dict.fromkeys(chain.from_iterable(named))))
     columns: list[str] = values.collect_schema().names()
     place = columns.index(units[-1]) + 1
     keys: list[str] = columns[:place]
@@ -113,14 +114,25 @@ def worst(
     shown: list[str] = [*keys, name, *ends, *([FLAG] if ends else []), *COUNTS]
     check_names([*shown, *kept])
     groups: list[str] = keys[: -len(units)]
-    table = first_of_groups(_counted(values, groups, name), groups, name, units, k, highest=metric.best == "min")
-    if ends:
-        table = table.with_columns(pl.when(pl.col(ends[0]).is_not_null()).then(pl.lit(SELECTED)).alias(FLAG))
-    table = table.select(shown)
-    if kept:
+
+    def chosen(values: pl.LazyFrame) -> pl.LazyFrame:
+        named = [average for measure in measures if isinstance(average := measure.parameters.get("average"), Mapping)]
+        if len(named) == len(measures):
+            # A label that an average by label does not name has no part in the metric.
+            values = values.filter(is_one_of(pl.col(units), dict.fromkeys(chain.from_iterable(named))))
+        table = first_of_groups(_counted(values, groups, name), groups, name, units, k, highest=metric.best == "min")
+        if ends:
+            table = table.with_columns(pl.when(pl.col(ends[0]).is_not_null()).then(pl.lit(SELECTED)).alias(FLAG))
+        table = table.select(shown)
+        if not kept:
+            return table
         on = [*(key.name for key in query.by), *units]
-        table = table.join(_kept(query, units, kept), on=on, how="left", nulls_equal=True, maintain_order="left")
-    return answer_as_given(frame, table)
+        return table.join(_kept(query, units, kept), on=on, how="left", nulls_equal=True, maintain_order="left")
+
+    in_passes = question.in_passes(passes, memory, progress=progress)
+    if in_passes.passes is None:
+        return answer_as_given(frame, chosen(values))
+    return as_given_later(frame, lambda: chosen(values_of(in_passes, per)), lambda: chosen(values))
 
 
 def _counted(values: pl.LazyFrame, groups: Sequence[str], name: str) -> pl.LazyFrame:

@@ -57,7 +57,7 @@ def _compare(settings: Settings) -> CallNode:
     log, own = log_or_state(settings)
     log, named = against(log, settings, "compare")
     named |= settings.given("ci", "anytime", "margin") | ({"pairs": False} if settings.get("unpaired") else {})
-    named |= own.given("cluster") | own.roles()
+    named |= own.given("cluster") | own.roles() | own.passes()
     return Call(NamedValue("mlm.compare", compare), [log, *_metrics(settings)], named).method("collect")
 
 
@@ -71,7 +71,7 @@ def _rank(settings: Settings) -> CallNode:
 
 def _gap(settings: Settings) -> CallNode:
     log, own = log_or_state(settings)
-    named = _over(settings) | settings.given("by", "ci") | own.given("cluster") | own.roles()
+    named = _over(settings) | settings.given("by", "ci") | own.given("cluster") | own.roles() | own.passes()
     metrics = _metrics(settings)
     asked = metrics[0] if len(metrics) == 1 else metrics
     return Call(NamedValue("mlm.gap", gap), [log, asked], named).method("collect")

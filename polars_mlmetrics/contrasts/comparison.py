@@ -21,6 +21,7 @@ from polars_mlmetrics.contrasts.pairing import (
     only_pairs,
 )
 from polars_mlmetrics.contrasts.sides import PAIR, PairPlan, Pairs
+from polars_mlmetrics.data.expressions import all_of
 from polars_mlmetrics.data.roles import MODEL, Table
 from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.engine.sources import LogSource, Source
@@ -33,7 +34,7 @@ from polars_mlmetrics.intervals.student_t import benjamini_hochberg
 from polars_mlmetrics.query.question import Question
 from polars_mlmetrics.query.reported_value import several_models
 from polars_mlmetrics.query.results import stacked
-from polars_mlmetrics.query.source import slices_of
+from polars_mlmetrics.query.source import slices_of, source_of
 
 ROWS = f"{INTERNAL}comparisons"
 
@@ -194,12 +195,13 @@ class OfLog(Comparison):
 
     def _models(self) -> pl.LazyFrame:
         # Models without a sample are in no pair.
-        return self._rows.select(self._model.column)
+        return self._log.rows.select(self._model.column)
 
     @cached_property
-    def _rows(self) -> pl.LazyFrame:
+    def _log(self) -> LogSource:
         # A row without a sample is in no pair.
-        return self._query.rows.filter(pl.col(column).is_not_null() for column in self._table.sample)
+        has_sample = all_of([pl.col(column).is_not_null() for column in self._table.sample])
+        return source_of(self._query, self._question.passes).changed(lambda rows: rows.filter(has_sample))
 
     @cached_property
     def _table(self) -> Table:
@@ -225,22 +227,21 @@ class OfLog(Comparison):
     def _pairing(self) -> Pairing:
         slicings = [[key.column for key in keys] for keys in self._query.groupings]
         keys = self._by, self._table.sample, slicings, self._model.column
-        return Pairing(self._rows, self._kinds, *keys, self._baseline, self._candidates)
+        return Pairing(self._log, self._kinds, *keys, self._baseline, self._candidates)
 
     def _parts(self, slicing: Sequence[str]) -> list[ComparedPart]:
         found: dict[tuple[object, ...], ComparedPart] = {}
         for kind, alike in zip(self._kinds, self._alike, strict=True):
-            for candidates, rows in self._pairing.parts(kind, slicing):
+            for candidates, log in self._pairing.parts(kind, slicing):
                 # Metrics of the same pairs are worked out together.
-                name = id(rows), *candidates
-                found.setdefault(name, ComparedPart(candidates, self._source_of(rows), [])).groups.append(alike)
+                name = id(log), *candidates
+                found.setdefault(name, ComparedPart(candidates, self._source_of(log), [])).groups.append(alike)
         return [*found.values()]
 
-    def _source_of(self, rows: pl.LazyFrame) -> Source:
-        if id(rows) not in self._sources:
-            of_rows = LogSource(rows, self._query.roles.label, self._query.schema)
-            self._sources[id(rows)] = slices_of(self._query_by_model, of_rows, [WITHOUT], is_collected=True)
-        return self._sources[id(rows)]
+    def _source_of(self, log: LogSource) -> Source:
+        if id(log) not in self._sources:
+            self._sources[id(log)] = slices_of(self._query_by_model, log, [WITHOUT], is_collected=True)
+        return self._sources[id(log)]
 
     @cached_property
     def _sources(self) -> dict[int, Source]:

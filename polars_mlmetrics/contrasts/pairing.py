@@ -15,6 +15,7 @@ from polars_mlmetrics.data.roles import MODEL
 from polars_mlmetrics.engine.contents import Contents
 from polars_mlmetrics.engine.folds import bounds_of, fold, has_several, rows_of_few
 from polars_mlmetrics.engine.ranking import code_of
+from polars_mlmetrics.engine.sources import LogSource
 from polars_mlmetrics.errors import (
     INTERNAL,
     ColumnError,
@@ -27,6 +28,9 @@ from polars_mlmetrics.errors import (
 )
 from polars_mlmetrics.query.keys import AnyKey, Key, Keys, listed
 from polars_mlmetrics.query.verb import Verb
+
+BYTES_A_ROW = 60
+"""What a row takes while the samples of its part are looked up."""
 
 N_PAIRS, N_UNPAIRED = f"{INTERNAL}n_pairs", f"{INTERNAL}n_unpaired"
 _BASELINE = "baseline"
@@ -133,11 +137,11 @@ class SameRows:
         return [n_pairs.alias(N_PAIRS), pl.col(f"{self._name}_odd_{side}").alias(N_UNPAIRED)]
 
 
-class PairedRows(NamedTuple):
-    """Some candidates, and the rows of their pairs."""
+class PairedLog(NamedTuple):
+    """Some candidates, and the log of the rows of their pairs."""
 
     candidates: pl.Series
-    rows: pl.LazyFrame
+    log: LogSource
 
 
 class SlicedSamples(NamedTuple):
@@ -155,7 +159,7 @@ class SlicedSamples(NamedTuple):
 class Pairing:
     """The samples of a log, and which models have rows of them that count for each kind of metric."""
 
-    rows: pl.LazyFrame
+    log: LogSource
     kinds: Sequence[SameRows]
     by: Sequence[str]
     sample: Sequence[str]
@@ -165,14 +169,13 @@ class Pairing:
     candidates: pl.Series
 
     def __post_init__(self) -> None:
-        self._counting = self.rows.filter(any_of([kind.counts() for kind in self.kinds]))
         self._keys = list(dict.fromkeys([*self.by, *self.sample]))
         self._baseline = pl.lit(self.baseline, dtype=self.candidates.dtype)
         self._candidates = {str(place): self.candidates.slice(place, 1) for place in range(len(self.candidates))}
         self._sides = [(kind, side) for kind in self.kinds for side in self._candidates]
-        self._without: list[tuple[str, list[pl.DataFrame], pl.LazyFrame]] = []
+        self._without: list[tuple[str, list[pl.DataFrame], LogSource]] = []
 
-    def parts(self, kind: SameRows, slicing: Sequence[str]) -> list[PairedRows]:
+    def parts(self, kind: SameRows, slicing: Sequence[str]) -> list[PairedLog]:
         """The rows of the pairs in the groups of a slicing: of all candidates together where they are the same."""
         all_odd, sliced = self._seen[0], self._seen[1][tuple(slicing)]
         odd = {side: all_odd.filter(kind.is_odd(side)) for side in self._candidates}
@@ -187,7 +190,7 @@ class Pairing:
                 alike.append(self._candidates[side])
             else:
                 found.append(self._part(side, [samples.select(self._keys)]))
-        return [*([PairedRows(pl.concat(alike), self.rows)] if alike else []), *found]
+        return [*([PairedLog(pl.concat(alike), self.log)] if alike else []), *found]
 
     def counts(self, kind: SameRows, slicing: Sequence[str]) -> pl.LazyFrame:
         """How many samples of each candidate and the baseline are pairs, and how many are odd, by group."""
@@ -198,18 +201,20 @@ class Pairing:
         ]
         return pl.concat(tables).filter((pl.col(N_PAIRS) > 0) | (pl.col(N_UNPAIRED) > 0))
 
-    def _part(self, side: str, odd: list[pl.DataFrame]) -> PairedRows:
-        """The rows of a candidate and the baseline without odd samples: the same rows, where these are the same."""
+    def _part(self, side: str, odd: list[pl.DataFrame]) -> PairedLog:
+        """The log of a candidate and the baseline without odd samples: the same one, where these are the same."""
         for of, without, known in self._without:
             if of == side and len(without) == len(odd) and all(map(pl.DataFrame.equals, without, odd)):
-                return PairedRows(self._candidates[side], known)
-        rows = self.rows
-        for samples in odd:
-            rows = rows.join(samples.lazy(), on=samples.columns, how="anti", nulls_equal=True)
-        # They are read more than once.
-        rows = rows.filter(self._is(self._candidates[side][0]) | self._is(self._baseline)).cache()
-        self._without.append((side, odd, rows))
-        return PairedRows(self._candidates[side], rows)
+                return PairedLog(self._candidates[side], known)
+
+        def of_pairs(rows: pl.LazyFrame) -> pl.LazyFrame:
+            for samples in odd:
+                rows = rows.join(samples.lazy(), on=samples.columns, how="anti", nulls_equal=True)
+            return rows.filter(self._is(self._candidates[side][0]) | self._is(self._baseline))
+
+        log = self.log.changed(of_pairs).held()  # it is read more than once
+        self._without.append((side, odd, log))
+        return PairedLog(self._candidates[side], log)
 
     @cached_property
     def _seen(self) -> tuple[pl.DataFrame, dict[Slicing, SlicedSamples]]:
@@ -218,18 +223,34 @@ class Pairing:
         columns = [column for column in sliced_by if column not in self._keys]
         code = code_of(columns) if columns else pl.lit(0)
         values = [pl.col(column).first() for column in columns]
-        samples = fold(self._counting, self._keys, [*self._has(), *bounds_of(code), *values]).cache()
-        sliced = [table for slicing in self.slicings for table in self._in_slices(samples, slicing)]
-        odd, *tables = pl.collect_all([samples.filter(self._is_odd()).drop(columns), *sliced])
-        found = (SlicedSamples(*tables[place : place + 3]) for place in range(0, len(tables), 3))
+
+        def tables_of(rows: pl.LazyFrame) -> list[pl.LazyFrame]:
+            counting = rows.filter(any_of([kind.counts() for kind in self.kinds]))
+            samples = fold(counting, self._keys, [*self._has(), *bounds_of(code), *values]).cache()
+            sliced = [table for slicing in self.slicings for table in self._in_slices(counting, samples, slicing)]
+            return [samples.filter(self._is_odd()).drop(columns), *sliced]
+
+        odd, *tables = pl.collect_all(self.log.gathered(BYTES_A_ROW, self.sample, tables_of))
+        found = (
+            self._merged(slicing, *tables[3 * place : 3 * place + 3]) for place, slicing in enumerate(self.slicings)
+        )
         return odd, dict(zip(map(tuple, self.slicings), found, strict=True))
 
-    def _in_slices(self, samples: pl.LazyFrame, slicing: Sequence[str]) -> list[pl.LazyFrame]:
+    def _merged(
+        self, slicing: Sequence[str], counts: pl.DataFrame, odd: pl.DataFrame, differs: pl.DataFrame
+    ) -> SlicedSamples:
+        """The samples of all parts of a log."""
+        groups = [*self.by, *slicing]
+        return SlicedSamples(
+            fold(counts.lazy(), groups, [pl.exclude(groups).sum()]).collect(), odd, differs.select(pl.all().any())
+        )
+
+    def _in_slices(self, counting: pl.LazyFrame, samples: pl.LazyFrame, slicing: Sequence[str]) -> list[pl.LazyFrame]:
         """The tables of `SlicedSamples`. A sample with rows in several slices is a smaller one in each of them."""
         groups = [*self.by, *slicing]
         in_whole = [kind.is_odd(side).alias(kind.odd_in_whole(side)) for kind, side in self._sides]
         several = samples.filter(has_several() & bool(slicing)).select(*self._keys, *in_whole)
-        rows = rows_of_few(self._counting, several, self._keys)
+        rows = rows_of_few(counting, several, self._keys)
         of_whole = [pl.col(kind.odd_in_whole(side)).first() for kind, side in self._sides]
         parts = fold(rows, list(dict.fromkeys([*groups, *self._keys])), [*self._has(), *of_whole])
         in_one = samples.filter(~has_several()) if slicing else samples

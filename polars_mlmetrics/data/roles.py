@@ -22,8 +22,8 @@ UNREAD = pl.lit(1)
 
 ROLE_NAMES: tuple[str, ...] = get_args(RoleName)
 WITH_PASSES = (
-    "evaluate, state, check and find_slices take it. compare, curve and report take a state: make it with "
-    "mlm.state(log, metrics, passes='auto'), and with between='model' for compare."
+    "evaluate, compare, gap, worst, state, check and find_slices take it. curve and report take a state: make it with "
+    "mlm.state(log, metrics, passes='auto')."
 )
 
 

@@ -162,6 +162,10 @@ class LogSource(Source):
         """The log with its rows changed."""
         return LogSource(change(self.rows), self.label, self.schema, [*self.added.values()])
 
+    def held(self) -> LogSource:
+        """The log, its rows worked out once however often they are read."""
+        return LogSource(self.rows.cache(), self.label, self.schema, [*self.added.values()])
+
     def group_keys(self, measure: Measure, by: list[str]) -> list[str]:
         # One number stands for several by columns: a key less to match when millions of samples are folded.
         is_coded = measure.grain == "sample" and measure.per is None and len(by) > 1 and self._has_plain_keys(by)
@@ -262,6 +266,10 @@ class PassesSource(LogSource):
 
     def changed(self, change: Callable[[pl.LazyFrame], pl.LazyFrame]) -> LogSource:
         return PassesSource(self._passes.changed(change), self.label, self.schema, [*self.added.values()])
+
+    def held(self) -> LogSource:
+        # All rows would be held, and not those of a part.
+        return self
 
     def partials(self, partials: Sequence[Mergeable], by: list[str]) -> list[PartialTable]:
         apart, at_once = ([each for each in partials if self._is_apart(each) is whole] for whole in (True, False))

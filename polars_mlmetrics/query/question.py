@@ -22,7 +22,7 @@ from polars_mlmetrics.engine.state_rows import StateSource
 from polars_mlmetrics.errors import ColumnError, ParameterError, StateError, TableError, some
 from polars_mlmetrics.query.keys import Keys
 from polars_mlmetrics.query.query import OF_CLUSTERS, Query
-from polars_mlmetrics.query.source import LOOK, planned, slices_of, source_of
+from polars_mlmetrics.query.source import LOOK, passes_of, planned, slices_of, source_of
 from polars_mlmetrics.query.verb import Verb, check_no_roles
 from polars_mlmetrics.query.written import metrics_of, shown
 
@@ -173,6 +173,15 @@ class Question:
             raise ParameterError(f"anytime= is for intervals: pass a number as ci too, such as ci=0.95{given}.")
         return replace(self, confidence=replace(self.confidence, anytime=anytime))
 
+    def in_passes(
+        self, count: int | Literal["auto", "files"] | None, memory: int | str | None, *, progress: bool
+    ) -> Question:
+        """The same, its log read in passes; None reads it at once."""
+        if self.is_of_state:
+            check_no_passes(count, memory)
+            return self
+        return replace(self, passes=passes_of(self.query, count, memory, progress=progress))
+
     @property
     def is_of_state(self) -> bool:
         """Whether it is about a state, and not about a log."""
@@ -191,6 +200,13 @@ class Question:
         if self.state is not None:
             return plan(self)
         return planned(self.query, lambda query: plan(replace(self, query=query)))
+
+
+def check_no_passes(passes: Any, memory: Any) -> None:
+    """Refuse passes over a state."""
+    for name, given in {"passes": passes, "memory": memory}.items():
+        if given is not None:
+            raise ParameterError(f"{name}= is for a log: a state is small.")
 
 
 def confidence_of(

@@ -31,6 +31,11 @@ CALLS: dict[str, Callable[[pl.LazyFrame], pl.LazyFrame]] = {
     "worst": lambda log: mlm.worst(log, mlm.ndcg(), k=3, by="model", slices=SLICES, keep="score"),
     "flips": lambda log: mlm.flips(log, mlm.ndcg(), baseline="old", slices=SLICES),
     "compare": lambda log: mlm.compare(log, mlm.f1(), baseline="old", slices=SLICES),
+    "worst in passes": lambda log: mlm.worst(log, mlm.ndcg(), k=3, by="model", passes=3, progress=False),
+    "compare in passes": lambda log: mlm.compare(
+        log, mlm.f1(), baseline="old", slices=SLICES, passes=3, progress=False
+    ),
+    "gap in passes": lambda log: mlm.gap(log, mlm.ndcg(), over="country", by="model", passes=3, progress=False),
     "drift": lambda log: mlm.drift(log, between="model", baseline="old", by="label", slices=["country"]),
     "gap": lambda log: mlm.gap(log, mlm.f1(), over="country", by="model"),
     "gap of several metrics": lambda log: mlm.gap(log, [mlm.f1(), mlm.recall()], over="country", by="model"),

@@ -21,6 +21,8 @@ CALLS: dict[str, Callable[[pl.LazyFrame], Any]] = {
     ),
     "evaluate per sample": lambda log: mlm.evaluate(log, mlm.mse(), per="sample", slices=["country"]),
     "evaluate in passes": lambda log: mlm.evaluate(log, mlm.mse(), slices=["country"], passes=2, progress=False),
+    "compare in passes": lambda log: mlm.compare(log, mlm.mse(), baseline="a", passes=2, progress=False),
+    "worst in passes": lambda log: mlm.worst(log, mlm.mse(), by="model", passes=2, progress=False),
     "gap": lambda log: mlm.gap(log, mlm.log_loss(), over="country"),
     "rank": lambda log: mlm.rank(log, mlm.log_loss(), slices=["country"]),
     "decompose": lambda log: mlm.decompose(log, mlm.log_loss(), over="country", between="model", baseline="a"),

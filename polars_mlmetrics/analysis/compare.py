@@ -184,7 +184,7 @@ def comparison_of(
     schema = schema_of(frame, COMPARE.name)
     keys = keys_with(between, by, COMPARE, schema)
     question = Question.read(COMPARE, frame, metrics, keys, slices, ci=ci, cluster=cluster, roles=roles, schema=schema)
-    question = question.at_every_look(anytime).in_passes(passes, memory, progress=progress)
+    question = question.at_every_look(anytime).with_passes(passes, memory, progress=progress)
     if not pairs:
         return OfAllRows(question, baseline, margin, adjust)
     return (OfState if question.is_of_state else OfLog)(question, baseline, margin, adjust)

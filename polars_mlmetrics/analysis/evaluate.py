@@ -146,14 +146,14 @@ def evaluate(
     question = Question.read(EVALUATE, frame, metrics, by, slices, ci=ci, cluster=cluster, roles=roles)
     question = question.at_every_look(anytime)
     check_reached(question.query.plain, question.query.bound)
-    in_passes = question.in_passes(passes, memory, progress=progress)
+    split = question.with_passes(passes, memory, progress=progress)
 
     def table(question: Question) -> pl.LazyFrame:
         return values_of(question, per, min_samples, tidy=tidy, signature=signature)
 
-    if in_passes.passes is None:
+    if not split.passes:
         return answer_as_given(frame, question.planned(table))
-    return as_given_later(frame, lambda: table(in_passes), lambda: table(question))
+    return as_given_later(frame, lambda: table(split), lambda: table(question))
 
 
 def values_of(

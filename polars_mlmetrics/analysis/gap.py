@@ -175,7 +175,7 @@ def gap(
     """
     groups: list[AnyKey] = listed(by)
     question = Question.read(GAP, frame, [metrics], [*groups, *listed(over)], ci=ci, cluster=cluster, roles=roles)
-    gaps = Gaps(question.in_passes(passes, memory, progress=progress), len(groups))
+    gaps = Gaps(question.with_passes(passes, memory, progress=progress), len(groups))
     return as_given_later(frame, gaps.table, gaps.empty)
 
 

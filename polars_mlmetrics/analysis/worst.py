@@ -129,10 +129,10 @@ def worst(
         on = [*(key.name for key in query.by), *units]
         return table.join(_kept(query, units, kept), on=on, how="left", nulls_equal=True, maintain_order="left")
 
-    in_passes = question.in_passes(passes, memory, progress=progress)
-    if in_passes.passes is None:
+    split = question.with_passes(passes, memory, progress=progress)
+    if not split.passes:
         return answer_as_given(frame, chosen(values))
-    return as_given_later(frame, lambda: chosen(values_of(in_passes, per)), lambda: chosen(values))
+    return as_given_later(frame, lambda: chosen(values_of(split, per)), lambda: chosen(values))
 
 
 def _counted(values: pl.LazyFrame, groups: Sequence[str], name: str) -> pl.LazyFrame:

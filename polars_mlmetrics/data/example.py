@@ -6,7 +6,8 @@ from datetime import date
 
 import polars as pl
 
-PHOTOS, USERS, A_DAY = 3_000, 400, 300
+USERS, DAYS, A_DAY = 400, 10, 300
+PHOTOS = DAYS * A_DAY
 FIRST_DAY = date(2026, 11, 1)
 LOST = 50
 """One in so many photos has no score of the new model."""
@@ -57,12 +58,15 @@ def example_log() -> pl.DataFrame:
             "noise": rng.random(PHOTOS),
         }
     ).with_columns(
-        day=pl.lit(FIRST_DAY) + pl.duration(days=pl.col("sample") // A_DAY),
+        day=pl.lit(FIRST_DAY) + pl.duration(days=pl.lit(pl.Series(np.repeat(np.arange(DAYS), A_DAY)))),
         age=pl.Series(rng.integers(18, 80, USERS)[users]),
     )
     truth, noise = pl.col("truth"), pl.col("noise")
     better = pl.when(country="JP").then(0.1 * truth + 0.9 * noise).otherwise(0.45 * truth + 0.55 * noise)
-    scores = {"old": 0.4 * truth + 0.6 * noise, "new": pl.when(pl.col("sample") % LOST > 0).then(better)}
+    scores = {
+        "old": 0.4 * truth + 0.6 * noise,
+        "new": pl.when(~pl.col("sample").is_in(range(0, PHOTOS, LOST))).then(better),
+    }
     columns = ["sample", "user", "day", "country", "device", "age", "truth"]
     return pl.concat(
         photos.select(pl.lit(model).alias("model"), *columns, score=score) for model, score in scores.items()

@@ -173,7 +173,7 @@ class Question:
             raise ParameterError(f"anytime= is for intervals: pass a number as ci too, such as ci=0.95{given}.")
         return replace(self, confidence=replace(self.confidence, anytime=anytime))
 
-    def in_passes(
+    def with_passes(
         self, count: int | Literal["auto", "files"] | None, memory: int | str | None, *, progress: bool
     ) -> Question:
         """The same, its log read in passes; None reads it at once."""

@@ -45,11 +45,16 @@ def raise_for_status(found: pl.DataFrame, severity: str) -> pl.DataFrame:
 
 
 def _line(result: dict[str, Any]) -> str:
+    place = place_text(result)
+    return f"{result['status']}: {result['rule']!r}{place and f' at {place}'}: {result['reason']}."
+
+
+def place_text(result: dict[str, Any]) -> str:
+    """The keys of a row of a gate in words; empty where there are none, or no row was found."""
     keys = {name: value for name, value in result.items() if name not in (FIRST, *LAST)}
     # Of a table without rows no key is known.
     is_nowhere = result["status"] == "missing" and all(value is None for value in keys.values())
-    place = "" if is_nowhere else row_text(keys)
-    return f"{result['status']}: {result['rule']!r}{place and f' at {place}'}: {result['reason']}."
+    return "" if is_nowhere else row_text(keys)
 
 
 def row_text(keys: dict[str, Any]) -> str:

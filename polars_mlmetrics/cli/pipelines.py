@@ -1,4 +1,4 @@
-"""What `gate` and `check` found, in the forms that pipelines show: JUnit XML, and annotations of GitHub."""
+"""Results of `gate` and `check` in the forms that pipelines show: JUnit XML, and annotations of GitHub."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 import polars as pl
 
-from polars_mlmetrics.checks.statuses import AS_OF_CHECK, FAILURES, FIRST, LAST, row_text
+from polars_mlmetrics.checks.statuses import AS_OF_CHECK, FAILURES, place_text
 from polars_mlmetrics.data.visible import visible
 
 LEVELS = {"fail": "error", "missing": "error", "warn": "warning"}
@@ -36,9 +36,7 @@ def outcomes(found: pl.DataFrame, command: str) -> list[Outcome]:
 
 
 def _of_gate(row: dict[str, Any]) -> Iterable[str]:
-    keys = {name: value for name, value in row.items() if name not in (FIRST, *LAST)}
-    is_known = any(value is not None for value in keys.values())
-    return row[FIRST], row_text(keys) if is_known else "", row["status"], row["reason"] or ""
+    return row["rule"], place_text(row), row["status"], row["reason"] or ""
 
 
 def _of_check(row: dict[str, Any]) -> Iterable[str]:

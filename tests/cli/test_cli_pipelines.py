@@ -1,4 +1,4 @@
-"""What `gate` and `check` found, as JUnit XML and as annotations of GitHub."""
+"""Results of `gate` and `check` as JUnit XML and as annotations of GitHub."""
 
 from pathlib import Path
 from xml.etree import ElementTree
@@ -81,6 +81,13 @@ def test_a_rule_that_finds_no_row_fails_in_both(printed: Printed) -> None:
     assert printed(f"{line} github", code=1) == "::error title=accuracy >= 0.9::the table has no rows\n"
     [case] = ElementTree.fromstring(printed(f"{line} junit", code=1))
     assert [each.get("type") for each in case] == ["missing"]
+
+
+def test_a_row_whose_key_is_null_is_a_place_too(printed: Printed) -> None:
+    """Only a rule that found no row at all is nowhere."""
+    pl.DataFrame({"country": [None, "DE"], "f1": [0.5, 0.9]}).write_parquet("table.parquet")
+    line = printed("gate --table table.parquet --rule 'f1 >= 0.8' -f github", code=1)
+    assert line == "::error title=f1 >= 0.8 at country=null::f1 is 0.5\n"
 
 
 def test_a_check_has_a_case_for_each_problem_and_size(printed: Printed) -> None:

@@ -112,8 +112,6 @@ def evaluate(
     ------
     ColumnError
         If a column that is named, or that a metric reads, is not in the frame or has another type.
-    ParameterError
-        If a parameter cannot be what is given.
     MetricError
         If the log has only the returned labels, and a metric needs the others too.
 

@@ -141,8 +141,6 @@ def find_slices(
 
     Raises
     ------
-    ParameterError
-        If a parameter cannot be what is given.
     StateError
         If a state does not hold the features, `n_samples()` or 32 buckets.
 

@@ -52,7 +52,7 @@ def finish(
 
     Returns
     -------
-    What `evaluate` returns.
+    The table that `evaluate` gives of the rows.
 
     Raises
     ------

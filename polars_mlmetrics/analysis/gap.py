@@ -129,8 +129,6 @@ def gap(
     ------
     ColumnError
         If a column that is named, or that a metric reads, is not in the frame or has another type.
-    ParameterError
-        If a parameter cannot be what is given.
 
     See Also
     --------

@@ -111,8 +111,8 @@ def main() -> None:
             for year in (2015, 2016, 2017, 2018):
                 state = mlm.state(log.filter(year=year), metrics[1:], by="year", **ROLES)
                 state.mlm.write_state(f"{folder}/{year}.parquet")
-            held = mlm.scan_states(folder).mlm.finish(mlm.log_loss(), by="year", ci=0.95).collect()
-        print(held.sort("year"))
+            of_states = mlm.scan_states(folder).mlm.finish(mlm.log_loss(), by="year", ci=0.95).collect()
+        print(of_states.sort("year"))
 
     if find_spec("altair"):
         page = mlm.report(log.filter(year=2018), metrics, slices=columns, title="Who is employed, 2018", **ROLES)

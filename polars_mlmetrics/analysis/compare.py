@@ -77,7 +77,7 @@ def compare(
         As in `evaluate`: whether you may look as often as you like, at all pairs so far. `p`, `p_adjusted` and the
         verdict are then right at every look too, and there is no `mde`.
     passes, memory, progress
-        As in `evaluate`, of a log. The samples that are no pairs are held.
+        As in `evaluate`, of a log. Samples that are no pairs stay in memory.
 
     Returns
     -------

@@ -59,7 +59,7 @@ def worst(
     often look better on other samples, and their intervals do not know of the choice: their `ci_flag` is "selected".
     For an honest interval choose the labels on some samples, and evaluate them on others.
 
-    `passes`, `memory` and `progress` are those of `evaluate`: a value a unit is held, and the rows of one pass.
+    `passes`, `memory` and `progress` are those of `evaluate`: in memory are a value a unit, and the rows of one pass.
 
     Returns
     -------

@@ -30,7 +30,7 @@ from polars_mlmetrics.query.keys import AnyKey, Key, Keys, listed
 from polars_mlmetrics.query.verb import Verb
 
 BYTES_A_ROW = 60
-"""What a row takes while the samples of its part are looked up."""
+"""Bytes that a row takes while the samples of its part are looked up."""
 
 N_PAIRS, N_UNPAIRED = f"{INTERNAL}n_pairs", f"{INTERNAL}n_unpaired"
 _BASELINE = "baseline"
@@ -212,7 +212,7 @@ class Pairing:
                 rows = rows.join(samples.lazy(), on=samples.columns, how="anti", nulls_equal=True)
             return rows.filter(self._is(self._candidates[side][0]) | self._is(self._baseline))
 
-        log = self.log.changed(of_pairs).held()  # it is read more than once
+        log = self.log.changed(of_pairs).cached()  # it is read more than once
         self._without.append((side, odd, log))
         return PairedLog(self._candidates[side], log)
 

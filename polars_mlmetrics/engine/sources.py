@@ -162,7 +162,7 @@ class LogSource(Source):
         """The log with its rows changed."""
         return LogSource(change(self.rows), self.label, self.schema, [*self.added.values()])
 
-    def held(self) -> LogSource:
+    def cached(self) -> LogSource:
         """The log, its rows worked out once however often they are read."""
         return LogSource(self.rows.cache(), self.label, self.schema, [*self.added.values()])
 
@@ -267,8 +267,8 @@ class PassesSource(LogSource):
     def changed(self, change: Callable[[pl.LazyFrame], pl.LazyFrame]) -> LogSource:
         return PassesSource(self._passes.changed(change), self.label, self.schema, [*self.added.values()])
 
-    def held(self) -> LogSource:
-        # All rows would be held, and not those of a part.
+    def cached(self) -> LogSource:
+        # All rows would be cached, and not those of a part.
         return self
 
     def partials(self, partials: Sequence[Mergeable], by: list[str]) -> list[PartialTable]:

@@ -5,7 +5,7 @@ import polars as pl
 import polars_mlmetrics as mlm
 
 
-def test_it_is_the_same_at_every_call_and_nobody_shares_it() -> None:
+def test_it_is_the_same_at_every_call() -> None:
     first = mlm.example_log()
     assert first.equals(mlm.example_log())
     assert first.select(pl.struct("model", "sample").n_unique()).item() == first.height == 6_000

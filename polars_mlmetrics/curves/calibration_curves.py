@@ -15,7 +15,7 @@ from polars_mlmetrics.formula.declaration import CATALOGUE, Declaration
 from polars_mlmetrics.formula.measure import Measure, of_rows_of
 from polars_mlmetrics.formula.unit import Unit
 from polars_mlmetrics.intervals.intervals import table_with_ends
-from polars_mlmetrics.metrics.probabilities import bins_of
+from polars_mlmetrics.metrics.calibration import bins_of
 from polars_mlmetrics.query.question import Question
 from polars_mlmetrics.query.results import ResultColumns
 

@@ -22,8 +22,9 @@ from polars_mlmetrics.formula.declaration import CATALOGUE
 from polars_mlmetrics.formula.measure import Measure, of_rows_of
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.row_counts import WEIGHT
+from polars_mlmetrics.metrics.calibration import calibration_error
 from polars_mlmetrics.metrics.decisions import f1, n_excluded, n_rows, precision, recall, support
-from polars_mlmetrics.metrics.probabilities import calibration_error, log_loss, multiclass_log_loss
+from polars_mlmetrics.metrics.probabilities import log_loss, multiclass_log_loss
 from polars_mlmetrics.metrics.rankings import label_ranking_average_precision, top_k_accuracy
 from polars_mlmetrics.metrics.separation import average_precision, roc_auc
 from polars_mlmetrics.query.keys import Keys, listed

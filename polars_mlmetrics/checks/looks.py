@@ -239,24 +239,26 @@ class SlicesOfModel:
         """Search rows that hold whole samples."""
         # Rows without a score or a truth are in no pair.
         known = rows.filter(pl.col(SCORE).is_not_null(), pl.col(TRUTH).is_not_null())
-        of_models = fold(known, [*self.keys, self.model.column], [self._values(each) for each in self.columns])
-        names = [column.column for column in self.columns]
-        differs = fold(of_models, self.keys, [pl.col(names).min() != pl.col(names).max()])
+        columns = [column.column for column in self.columns]
+        # Most samples have one value, which is soon seen: only of the others each model has its own set of values.
+        values = {column: _number_of(column, self.log.schema[column]) for column in columns}
+        several = fold(known, self.keys, [(value.min() != value.max()).alias(name) for name, value in values.items()])
         # One row to fold for all: rows that are counted and rows that are summed come apart in a stream of none.
-        counted = fold(differs.with_columns(pl.lit(1).alias(Fact.ROWS)), [], [pl.col(Fact.ROWS, *names).sum()])
-        counts = counted.collect()
+        counted = several.with_columns(pl.lit(1).alias(Fact.ROWS))
+        n_samples, *with_several = fold(counted, [], [pl.col(Fact.ROWS, *columns).sum()]).collect().row(0)
+        if not any(with_several):
+            return
+        some = several.filter(pl.any_horizontal(columns)).select(self.keys)
+        rows_of_some = known.join(some, on=self.keys, how="semi", nulls_equal=True)
+        sets = [value.unique().sum().alias(name) for name, value in values.items()]
+        of_models = fold(rows_of_some, [*self.keys, self.model.column], sets)
+        differs = fold(of_models, self.keys, [pl.col(columns).min() != pl.col(columns).max()])
+        counts = differs.select(pl.col(columns).sum()).collect()
         for column in self.columns:
             if count := counts[column.column].item():
                 samples = differs.filter(column.column).select(self.keys).sort(self.keys).head(MOST_VALUES).collect()
                 places = self.log.examples(self._places(known, samples, column))
-                yield Finding(count, places, counts[Fact.ROWS].item(), column.name, self.model.name)
-
-    def _values(self, column: KeyColumn) -> pl.Expr:
-        """One number for the values that a column has."""
-        value = pl.col(column.column)
-        # Equal values have equal hashes, but for the two zeros.
-        value = value + 0.0 if self.log.schema[column.column].is_float() else value
-        return value.hash().unique().sum().alias(column.column)
+                yield Finding(count, places, n_samples, column.name, self.model.name)
 
     def _places(self, rows: pl.LazyFrame, samples: pl.DataFrame, column: KeyColumn) -> pl.DataFrame:
         """The values that some samples have, each with its model."""
@@ -265,6 +267,12 @@ class SlicesOfModel:
         found = rows.join(samples.lazy(), on=self.keys, how="semi", nulls_equal=True).select(*self.keys, shown)
         joined = fold(found.unique(), self.keys, [pl.exclude(self.keys).sort().str.join(", ")])
         return joined.sort(self.keys).collect()
+
+
+def _number_of(column: str, dtype: pl.DataType) -> pl.Expr:
+    """A number for the value that a row has in a column: of equal values it is the same."""
+    # Equal values have equal hashes, but for the two zeros.
+    return (pl.col(column) + 0.0 if dtype.is_float() else pl.col(column)).hash()
 
 
 def _slices_of_models(log: LogTable) -> list[SlicesOfModel]:

@@ -19,8 +19,8 @@ from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.engine.sources import LogSource, MergedSource, Source, TableSource
 from polars_mlmetrics.engine.thinning import COUNTS, THRESHOLD, Thinning
 from polars_mlmetrics.errors import INTERNAL, MetricError, ParameterError, StateError
-from polars_mlmetrics.formula.cells import end_of_cell
-from polars_mlmetrics.formula.curve import Bins
+from polars_mlmetrics.formula.cells import end_of_cell, ends_of_cells
+from polars_mlmetrics.formula.curve import Bins, cell_of
 from polars_mlmetrics.formula.measure import Measure, Node, of_rows_of
 from polars_mlmetrics.formula.over_targets import OverTargets
 from polars_mlmetrics.formula.parameters import as_number, identity
@@ -163,7 +163,11 @@ class MetricCurve:
     def _sides_of_log(self, metric: Node, thresholds: Thresholds) -> tuple[Source, Source]:
         query, first = self.question.query, next(decisions_of(metric))
         score = first.table.score.cast(pl.Float64).fill_nan(None).fill_null(-INFINITE)
-        rows = thresholds.placed(query.rows, score, inclusive=first.parameters["threshold"].inclusive).cache()
+        bins, grid = self._cells
+        if bins is None or first.parameters["threshold"].inclusive:
+            rows = thresholds.placed(query.rows, score, inclusive=first.parameters["threshold"].inclusive).cache()
+        else:
+            rows = thresholds.placed_by_cell(query.rows, cell_of(score, bins, grid), ends_of_cells(bins, grid)).cache()
         # Every row is over the one threshold, and none over the other.
         predicted, left = (rows.with_columns(pl.lit(bound).alias(THRESHOLD)) for bound in (-INFINITE, INFINITE))
         label, schema = query.roles.label, self._readings.schema

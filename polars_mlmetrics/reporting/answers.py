@@ -96,7 +96,7 @@ def answered(asked: ReportQuestion) -> Answers:
         labels=_labels(asked, sliced),
         sliced_labels=sliced,
         curves=curves,
-        areas=areas_of(asked, curves),
+        areas=areas_of(asked, curves, values),
         best=best_of(asked) if "threshold" in curves else None,
         found=_found(asked, values, searched),
         n_pooled=_pooled(asked),

@@ -22,7 +22,7 @@ from polars_mlmetrics.formula.declaration import CATALOGUE
 from polars_mlmetrics.formula.measure import Measure, of_rows_of
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.row_counts import WEIGHT
-from polars_mlmetrics.metrics.decisions import f1, n_excluded, n_rows, precision, recall, support
+from polars_mlmetrics.metrics.decisions import f1, precision, recall, support
 from polars_mlmetrics.metrics.probabilities import calibration_error, log_loss, multiclass_log_loss
 from polars_mlmetrics.metrics.rankings import label_ranking_average_precision, top_k_accuracy
 from polars_mlmetrics.metrics.separation import average_precision, roc_auc
@@ -107,8 +107,9 @@ def _check_rows(asked: ReportQuestion) -> None:
     if asked.contents is None:
         is_empty = asked.frame.head(1).collect().is_empty()
     else:
-        counts = finish(asked.frame, n_rows(), n_excluded()).collect()
-        is_empty = not any(counts.row(0))
+        metrics = asked.metrics or metrics_of(asked.contents.metrics)
+        counts = finish(asked.frame, metrics, tidy=True).select(pl.col("n_rows", "n_excluded").sum())
+        is_empty = not any(counts.collect().row(0))
     if is_empty:
         what = "table" if asked.contents is None else "state"
         raise TableError(f"the {what} has no rows, and a report needs some: look at its files and filters.")

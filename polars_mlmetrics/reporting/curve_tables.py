@@ -19,7 +19,7 @@ from polars_mlmetrics.formula.shared import Decision
 from polars_mlmetrics.metrics.decisions import f1
 from polars_mlmetrics.metrics.separation import average_precision, roc_auc
 from polars_mlmetrics.query.written import metrics_of
-from polars_mlmetrics.reporting.asked import ReportQuestion
+from polars_mlmetrics.reporting.asked import VALUES, ReportQuestion
 
 BINARY = {"truth", "soft_truth"}
 """How metrics read a truth that has curves."""
@@ -30,8 +30,7 @@ AREAS = {"roc": roc_auc, "pr": average_precision}
 
 def curves_of(asked: ReportQuestion) -> dict[str, pl.DataFrame]:
     """The curves by kind; those without a point are not among them."""
-    measures = [measure for metric in asked.metrics for measure in metric.tree.measures()]
-    if not any(BINARY & set(measure.probe.door.guards) for measure in measures):
+    if not asks_which_are_true(asked):
         return {}
     tables = {
         "roc": _curve(asked, "roc"),
@@ -41,6 +40,12 @@ def curves_of(asked: ReportQuestion) -> dict[str, pl.DataFrame]:
     found = {kind: table for kind, table in tables.items() if table is not None and _has_points(kind, table)}
     # The points of a roc curve are those of precision and recall.
     return found | ({"pr": _precision_and_recall(found["roc"])} if "roc" in found else {})
+
+
+def asks_which_are_true(asked: ReportQuestion) -> bool:
+    """Whether there are scores, and truths that a metric reads as true or false."""
+    is_binary = any(BINARY & set(measure.probe.door.guards) for measure in asked.measures)
+    return is_binary and len(asked.reads) == len(VALUES)
 
 
 def _curve(asked: ReportQuestion, kind: Any, *metrics: Metric, **more: Any) -> pl.DataFrame | None:

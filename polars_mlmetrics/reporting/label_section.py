@@ -54,7 +54,9 @@ def _of_report(told: Told, report: pl.DataFrame, decision: Decision) -> dict[str
 
     rows = [shown(row, row[LABEL]) for row in labels.head(MOST_LABELS).to_dicts()]
     averages = [shown(row, f"{row['average']} average") for row in ours.drop_nulls("average").to_dicts()]
-    heads = [(rate, visible(told.candidate)) for rate in RATES] + [(RANKED, visible(model)) for model in others]
+    # With one model every column is about it.
+    heads = [(rate, visible(told.candidate) if others else "") for rate in RATES]
+    heads += [(RANKED, visible(model)) for model in others]
     return {
         "heads": [*heads, ("support", "true rows")],
         "rows": rows,

@@ -15,7 +15,7 @@ import polars as pl
 
 from polars_mlmetrics.checks.duplicates import N_ROWS, contradicted, repeated, surplus
 from polars_mlmetrics.checks.problems import PROBLEMS, Of, Problem, problem
-from polars_mlmetrics.checks.table import AS_IS, SCORE, TRUTH, Fact, LogTable
+from polars_mlmetrics.checks.table import AS_IS, ROLE_COLUMNS, TRUTH, Fact, LogTable
 from polars_mlmetrics.data.expressions import text_of_key
 from polars_mlmetrics.data.roles import MODEL
 from polars_mlmetrics.engine.folds import fold, matched
@@ -75,7 +75,7 @@ class WholeLog(NamedTuple):
 def weight_unused(log: WholeLog) -> list[Finding]:
     """There is a column {column!r}, but no weight is named: all rows have the same weight.
 
-    mlm.evaluate(log, mlm.accuracy(){roles}, weight={column!r})
+    mlm.evaluate(log, {metric}{roles}, weight={column!r})
     """
     name = log.table.unused_weight
     return [] if name is None else [Finding(log.n_rows, about=name)]
@@ -116,7 +116,7 @@ class SliceColumns:
 def slices_of_few_rows(slices: SliceColumns) -> list[Finding]:
     """{column!r} has nearly a value a row, each a slice.
 
-    mlm.find_slices({log}, mlm.accuracy(), {column!r}{roles})
+    mlm.find_slices({log}, {metric}, {column!r}{roles})
     """
     return slices.findings(few_rows=True)
 
@@ -125,7 +125,7 @@ def slices_of_few_rows(slices: SliceColumns) -> list[Finding]:
 def slices_of_floats(slices: SliceColumns) -> list[Finding]:
     """{column!r} is Float: 0.1 + 0.2 and 0.3 are two slices.
 
-    mlm.find_slices({log}, mlm.accuracy(), {column!r}{roles})
+    mlm.find_slices({log}, {metric}, {column!r}{roles})
     """
     return slices.findings(few_rows=False)
 
@@ -134,7 +134,7 @@ def slices_of_floats(slices: SliceColumns) -> list[Finding]:
 def cluster_unused(slices: SliceColumns) -> list[Finding] | None:
     """Samples of one {column!r} have the same slice: intervals are too narrow, unless cluster={column!r} is given.
 
-    mlm.evaluate(log, mlm.accuracy(), ci=0.95, cluster={column!r}{roles})
+    mlm.evaluate(log, {metric}, ci=0.95, cluster={column!r}{roles})
     """
     log = slices.log
     names = {key.column: key.name for key in log.slices if key.column not in log.pair_keys}
@@ -188,11 +188,13 @@ def duplicate(part: WholeSamples) -> list[Finding]:
 
 
 @problem("rows", "error", look=WholeSamples)
-def truth_contradicted(part: WholeSamples) -> list[Finding]:
+def truth_contradicted(part: WholeSamples) -> list[Finding] | None:
     """Rows of one sample and label have different truths, in one group or across groups: one of them is wrong.
 
     log = log.filter(({truth}.drop_nulls().n_unique().over({pair}) < 2) | {truth}.is_null() | {unknown_pair})
     """
+    if not part.log.has("truth"):
+        return None
     if not part.log.by and part.again.is_empty():
         return []
     found = part.contradicted(TRUTH, bits_of(pl.col(TRUTH)) if part.log.is_number("truth") else code_of([TRUTH]))
@@ -237,8 +239,9 @@ class SlicesOfModel:
 
     def findings(self, rows: pl.LazyFrame) -> Iterator[Finding]:
         """Search rows that hold whole samples."""
-        # Rows without a score or a truth are in no pair.
-        known = rows.filter(pl.col(SCORE).is_not_null(), pl.col(TRUTH).is_not_null())
+        # Rows without a score or a truth are in no pair, where these are read.
+        read = [column for role, column in ROLE_COLUMNS.items() if role != "weight" and role in self.log.values]
+        known = rows.drop_nulls(read) if read else rows
         columns = [column.column for column in self.columns]
         # Most samples have one value, which is soon seen: only of the others each model has its own set of values.
         values = {column: _number_of(column, self.log.schema[column]) for column in columns}

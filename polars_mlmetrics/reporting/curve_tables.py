@@ -20,7 +20,7 @@ from polars_mlmetrics.formula.shared import Decision
 from polars_mlmetrics.metrics.decisions import f1
 from polars_mlmetrics.metrics.separation import average_precision, roc_auc
 from polars_mlmetrics.query.written import metrics_of
-from polars_mlmetrics.reporting.asked import MODEL, WHOLE, ReportQuestion
+from polars_mlmetrics.reporting.asked import MODEL, VALUES, WHOLE, ReportQuestion
 
 BINARY = {"truth", "soft_truth"}
 """How metrics read a truth that has curves."""
@@ -31,8 +31,7 @@ AREAS = {"roc": roc_auc, "pr": average_precision}
 
 def curves_of(asked: ReportQuestion) -> dict[str, pl.DataFrame]:
     """The curves by kind; those without a point are not among them."""
-    measures = [measure for metric in asked.metrics for measure in metric.tree.measures()]
-    if not any(BINARY & set(measure.probe.door.guards) for measure in measures):
+    if not asks_which_are_true(asked):
         return {}
     tables = {
         "roc": _curve_of_scores(asked, "roc"),
@@ -44,13 +43,18 @@ def curves_of(asked: ReportQuestion) -> dict[str, pl.DataFrame]:
     return found | ({"pr": _precision_and_recall(found["roc"])} if "roc" in found else {})
 
 
+def asks_which_are_true(asked: ReportQuestion) -> bool:
+    """Whether there are scores, and truths that a metric reads as true or false."""
+    is_binary = any(BINARY & set(measure.probe.door.guards) for measure in asked.measures)
+    return is_binary and len(asked.reads) == len(VALUES)
+
+
 def _curve_of_scores(asked: ReportQuestion, kind: str, *metrics: Metric) -> pl.DataFrame | None:
     """A curve along the scores: of probabilities in a log only points at the ends of cells, which are found sooner.
 
     A score that is no probability has no cell; it may stand between those that have one.
     """
-    measures = [measure for metric in asked.metrics for measure in metric.tree.measures()]
-    if asked.contents is None and any("probability" in measure.probe.door.guards for measure in measures):
+    if asked.contents is None and any("probability" in each.probe.door.guards for each in asked.measures):
         table = _curve(asked, kind, *metrics, bins=ENOUGH)
         if table is not None and _has_points(kind, table):
             return table

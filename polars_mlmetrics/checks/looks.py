@@ -71,6 +71,15 @@ class WholeLog(NamedTuple):
     """The columns that a reader of texts took for whole numbers; None where nobody knows."""
 
 
+@problem("groups", "error", look=WholeLog)
+def no_rows(log: WholeLog) -> list[Finding]:
+    """The log has no rows: every value is null, and nothing else can be looked for. Look at its files and filters.
+
+    mlm.profile(log{roles})
+    """
+    return [] if log.n_rows else [Finding(1, total=1)]
+
+
 @problem("rows", "info", look=WholeLog)
 def weight_unused(log: WholeLog) -> list[Finding]:
     """There is a column {column!r}, but no weight is named: all rows have the same weight.

@@ -52,7 +52,8 @@ def test_all_filtered_leaves_the_groups() -> None:
 
 def test_an_empty_frame_is_checked_too() -> None:
     table = mlm.check(LOG.clear(), by="label", weight="weight")
-    assert table.select("problem", "count").rows() == [("rows", 0), ("groups", 0), ("labels", 0), ("samples", 0)]
+    sizes = [("rows", 0), ("groups", 0), ("labels", 0), ("samples", 0)]
+    assert table.select("problem", "count").rows() == [("no_rows", 1), *sizes]
     assert mlm.dedupe(LOG.clear()).equals(LOG.clear())
 
 

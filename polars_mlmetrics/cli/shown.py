@@ -9,6 +9,7 @@ from typing import NamedTuple
 import polars as pl
 
 from polars_mlmetrics.analysis import drift, gap
+from polars_mlmetrics.analysis.curves import OF_BINS
 from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.contrasts import mix, ranks
 from polars_mlmetrics.data.visible import visible
@@ -100,7 +101,7 @@ def _of_rules(table: pl.DataFrame, settings: Settings, is_cut: bool) -> Shown:
 def _of_points(table: pl.DataFrame, settings: Settings, is_cut: bool) -> Shown:
     """A curve: of many points some that are equally far from one another."""
     table = _named(table, settings)
-    if settings.get("kind") != "calibration":
+    if settings.get("kind") not in OF_BINS:
         table = table.drop(COUNTED, strict=False)
     if not is_cut or table.height <= MOST:
         return Shown(table)

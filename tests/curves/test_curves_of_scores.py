@@ -137,10 +137,10 @@ def test_no_rows_are_one_row_without_a_bin_and_no_groups() -> None:
 
 
 @pytest.mark.parametrize("weight", [None, "w"])
-@pytest.mark.parametrize("held", [["brier_resolution"], ["brier_resolution", "calibration_error", "roc_auc", "f1"]])
-def test_a_state_has_the_bins_of_its_rows(held: list[str], weight: str | None) -> None:
+@pytest.mark.parametrize("names", [["brier_resolution"], ["brier_resolution", "calibration_error", "roc_auc", "f1"]])
+def test_a_state_has_the_bins_of_its_rows(names: list[str], weight: str | None) -> None:
     log = log_of(8)
-    metrics = [mlm.CATALOGUE[name](**({} if name == "f1" else {"bins": 12})) for name in held]
+    metrics = [mlm.CATALOGUE[name](**({} if name == "f1" else {"bins": 12})) for name in names]
     parts = [log.filter(pl.col("sample") < 150), log.filter(pl.col("sample") >= 150)]
     state = pl.concat([mlm.state(part, *metrics, by=["model", "side"], weight=weight) for part in parts])
     options: dict[str, Any] = {"by": "model", "slices": ["side"]}

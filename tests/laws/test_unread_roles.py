@@ -101,8 +101,8 @@ def test_nor_in_a_folder_of_states(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
         for (day,), part in log.group_by("day", maintain_order=True):
             part.write_parquet(tmp_path / name / f"{day}.parquet")
-        told = mlm.update_states(tmp_path / name, tmp_path / f"{name}_states", METRICS, by=KEYS, progress=False)
-        assert told["status"].to_list() == ["folded"] * 4
+        statuses = mlm.update_states(tmp_path / name, tmp_path / f"{name}_states", METRICS, by=KEYS, progress=False)
+        assert statuses["status"].to_list() == ["folded"] * 4
         found.append(mlm.finish(mlm.scan_states(tmp_path / f"{name}_states"), by=KEYS, ci=0.95).collect())
     assert_frame_equal(*found, rel_tol=1e-12)
 

@@ -51,7 +51,7 @@ def test_its_numbers_are_those_of_the_verbs(carrier: str, roles: dict[str, Any])
     frame: Any = {"log": calls(), "lazy log": calls().lazy(), "state": state}[carrier]
     given = {} if carrier == "state" else roles
     report = mlm.report(frame, METRICS, baseline="old", slices=["country"], by="day", **given)
-    told, page = report._told, words_of(report.html)
+    findings, page = report._told, words_of(report.html)
     if carrier == "state":
         values = mlm.finish(frame, METRICS, by="model", slices=["country"], ci=0.95, tidy=True)
         differences = mlm.compare(frame, METRICS, baseline="old", slices=["country"])
@@ -59,7 +59,7 @@ def test_its_numbers_are_those_of_the_verbs(carrier: str, roles: dict[str, Any])
         values = mlm.evaluate(calls(), METRICS, by="model", slices=["country"], ci=0.95, tidy=True, **roles)
         differences = mlm.compare(calls(), METRICS, baseline="old", slices=["country"], **roles)
     for row in values.filter(slice="").to_dicts():
-        shown = told.of(row["model"], row["metric"])
+        shown = findings.of(row["model"], row["metric"])
         assert [shown[name] for name in ("value", "low", "high")] == pytest.approx(
             [row["value"], row["low"], row["high"]], rel=1e-12
         )
@@ -98,10 +98,11 @@ def test_what_slices_weigh_is_that_of_rows_that_count() -> None:
     """The heaviest rows of a slice have no latency: they are no part of it."""
     heavy = pl.when(pl.col("latency").is_null(), pl.col("country") == "JP").then(100.0).otherwise("tokens")
     log = calls().with_columns(tokens=heavy)
-    told = mlm.report(log, METRICS[0], baseline="old", slices=["country"], weight="tokens")._told
+    findings = mlm.report(log, METRICS[0], baseline="old", slices=["country"], weight="tokens")._told
     known = log.filter(pl.col("model") == "new", pl.col("latency").is_not_null())
     parts = dict(known.group_by("country").agg(pl.col("tokens").sum() / known["tokens"].sum()).rows())
-    assert dict(told.slices.select(pl.col("slice").str.strip_prefix("country="), "part").rows()) == pytest.approx(parts)
+    shown = findings.slices.select(pl.col("slice").str.strip_prefix("country="), "part")
+    assert dict(shown.rows()) == pytest.approx(parts)
 
 
 @pytest.mark.usefixtures("without_charts")

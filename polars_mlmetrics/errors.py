@@ -225,12 +225,13 @@ def some(names: Iterable[object], most: int = 6) -> str:
 
 ELSEWHERE = {
     "group_by": "by", "groupby": "by", "y_true": "truth", "y_pred": "score", "y_score": "score", "y_prob": "score",
-    "weights": "weight", "sample_weight": "weight",
+    "weights": "weight", "sample_weight": "weight", "pos_label": "truth", "zero_division": "undefined",
+    "confidence": "ci", "confidence_level": "ci", "n_bootstrap": "ci",
 }  # fmt: skip
 """Names of other libraries for parameters of this one."""
 
 _NAMES_ELSEWHERE = {
-    "accuracy": "accuracy_score zero_one_loss binary_accuracy categorical_accuracy",
+    "accuracy": "accuracy_score binary_accuracy categorical_accuracy",
     "average_precision": "average_precision_score auprc pr_auc prauc ap",
     "average_precision_at": "map map_at mean_average_precision map_at_k ap_at_k map_cut",
     "brier_score": "brier brier_score_loss",
@@ -255,7 +256,7 @@ _NAMES_ELSEWHERE = {
     "fbeta": "fbeta_score f_beta",
     "gamma_nll": "gamma_nloglik",
     "gini": "gini_coefficient somersd somers_d",
-    "hamming_loss": "error_rate binary_error",
+    "hamming_loss": "error_rate binary_error zero_one_loss",
     "hit_at": "hit_rate hits_at success_at success hit_ratio",
     "huber": "huber_loss",
     "icc": "intraclass_correlation",

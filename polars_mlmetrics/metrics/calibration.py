@@ -56,7 +56,8 @@ def calibration_error(
 def _gaps_of_equal_bins(u: Unit, bins: int, *, logits: bool) -> Sequence[pl.Expr]:
     """How far the probabilities of each bin are above its truths, or below, summed over its part of the rows."""
     n, surplus = u.runs(*_by_probability(u, None, logits=logits))
-    upto = n.cum_sum()
+    # Whole numbers would be clipped at whole borders.
+    upto = n.cum_sum().cast(pl.Float64)
     before = upto.shift(1, fill_value=0)
     borders = [u.rows() * edge(pl.lit(place), bins) for place in range(bins + 1)]
     parts = (share((upto.clip(None, end) - before.clip(start)).clip(0), n) for start, end in pairwise(borders))

@@ -112,10 +112,12 @@ def roc_auc(
     """The chance that a true row scores higher than one that is not true; a tie counts half. Exact and weighted.
 
     `max_fpr` takes the part of the curve up to that false positive rate, rescaled so that chance is 0.5 and the best is
-    1 (McClish); with `rescaled=False` it is the area of that part itself, of at most `max_fpr`. `bins` merges scores
-    into the cells of a fixed grid: "logit" for probabilities, "float" for any score. The cell b of p_b true and n_b
-    other rows then adds an error of at most p_b·n_b / (2·P·N). Where the sum of these exceeds half the width of an
-    interval, its `ci_flag` is "coarse_bins".
+    1 (McClish); with `rescaled=False` it is the area of that part itself, of at most `max_fpr`. The interval of a part
+    needs `bins`.
+
+    `bins` merges scores into the cells of a fixed grid: "logit" for probabilities, "float" for any score. The cell b of
+    p_b true and n_b other rows then adds an error of at most p_b·n_b / (2·P·N). Where the sum of these exceeds half the
+    width of an interval, its `ci_flag` is "coarse_bins".
     """
     if max_fpr is not None and max_fpr < 1:
         area = _partial_area(curve_of(u, bins, grid), max_fpr)

@@ -173,9 +173,11 @@ class MetricCurve:
         query, first = self.question.query, next(decisions_of(metric))
         score = first.table.score.cast(pl.Float64).fill_nan(None).fill_null(-INFINITE)
         is_inclusive = first.parameters["threshold"].inclusive
-        log = source_of(query, self.question.passes)
-        placed = log.changed(lambda rows: thresholds.placed(rows, score, inclusive=is_inclusive))
-        return sides_of_rows(placed, query.roles.sample)
+
+        def placed(rows: pl.LazyFrame) -> pl.LazyFrame:
+            return thresholds.placed(rows, score, inclusive=is_inclusive)
+
+        return sides_of_rows(source_of(query, self.question.passes), query.roles.sample, placed)
 
     def _sides_of_state(self, metric: Node, thresholds: Thresholds) -> SidesOf:
         query, state = self.question.query, self.question.state

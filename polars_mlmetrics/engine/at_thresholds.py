@@ -75,18 +75,22 @@ class Thresholds:
         return units.unique().join(every, on=[_ALL, *self.by], nulls_equal=True)
 
 
-def sides_of_rows(log: LogSource, sample: Sequence[str]) -> SidesOf:
-    """The sides of the placed rows of a log, which are read in parts where passes are wanted."""
-    log = log.cached()
+def sides_of_rows(log: LogSource, sample: Sequence[str], placed: Callable[[pl.LazyFrame], pl.LazyFrame]) -> SidesOf:
+    """The sides of the rows of a log, once they are `placed`; read in parts where passes are wanted."""
+    # Rows that are read at once are placed once, however often they are folded.
+    at_once = placed(log.rows).cache()
 
     def tables_of(rows: pl.LazyFrame, partials: Sequence[Partial]) -> list[pl.LazyFrame]:
+        of_part = at_once if rows is log.rows else placed(rows).cache()
         # Every row is over the one threshold, and none over the other.
-        sides = [rows.with_columns(pl.lit(bound).alias(THRESHOLD)) for bound in (-INFINITE, INFINITE)]
+        sides = [of_part.with_columns(pl.lit(bound).alias(THRESHOLD)) for bound in (-INFINITE, INFINITE)]
         return [log.of_rows(each, side, each.by) for each in partials for side in sides]
 
     def sides_of(partials: Sequence[Partial]) -> list[Sides]:
-        tables = log.gathered(BYTES_A_ROW, sample, lambda rows: tables_of(rows, partials))
-        merged = [partials[place // 2].merged(table) for place, table in enumerate(tables)]
+        def merge(tables: list[pl.LazyFrame]) -> list[pl.LazyFrame]:
+            return [partials[place // 2].merged(table) for place, table in enumerate(tables)]
+
+        merged = merge(log.gathered(BYTES_A_ROW, sample, lambda rows: tables_of(rows, partials), merge))
         return list(zip(merged[::2], merged[1::2], strict=True))
 
     return sides_of

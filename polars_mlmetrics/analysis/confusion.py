@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Unpack
+from typing import Any, Literal, NamedTuple, Unpack
 
 import polars as pl
 
@@ -80,6 +80,9 @@ def confusion(
     inclusive: bool = False,
     ci: Level | None = None,
     cluster: Names = None,
+    passes: int | Literal["auto", "files"] | None = None,
+    memory: int | str | None = None,
+    progress: bool = True,
     **roles: Unpack[Roles],
 ) -> AnyFrame:
     """How often each true class is predicted as each class: a row for every pair that occurs, with its weight.
@@ -110,6 +113,8 @@ def confusion(
         are in this cell), between `share_low` and `share_high`.
     cluster
         The columns that say which samples depend on one another, such as the user. None is the sample.
+    passes, memory, progress
+        As in `evaluate`.
     **roles
         Which columns are the sample, label, score, truth and weight.
 

@@ -49,6 +49,16 @@ prices = pl.DataFrame(
         "high": [4.0, 6.0, 3.5, 8.0, 5.0],
     }
 )
+# Two days of rain, each with three forecasts: members of an ensemble, or three quantiles.
+rain = pl.DataFrame(
+    {
+        "sample": [1, 1, 1, 2, 2, 2],
+        "label": ["a", "b", "c"] * 2,
+        "quantile": [0.25, 0.5, 0.75] * 2,
+        "score": [0.0, 1.0, 3.0, 2.0, 2.5, 4.0],
+        "truth": [0.5, 0.5, 0.5, 5.0, 5.0, 5.0],
+    }
+)
 # Four answers: how many seconds each took, and whether a judge found it right.
 answers = pl.DataFrame({"latency": [1.5, 0.5, 4.0, 2.0], "is_right": [True, True, False, True]})
 # Class names: predicted and true.
@@ -60,13 +70,16 @@ CHOICES = {
     "act on each row whose score is over a threshold": "precision recall fbeta specificity mcc",
     "know what a wrong decision costs": "cost net_benefit",
     "have not chosen a threshold yet": "roc_auc average_precision ks recall_at_precision precision_at_recall",
-    "read the score as a probability": "log_loss brier_score brier_reliability calibration_error d2_log_loss",
+    "read the score as a probability": "log_loss brier_score d2_log_loss normalized_entropy",
+    "ask how often a probability is right": "brier_reliability calibration_error calibration_ks spiegelhalter_z",
     "pick one of several classes": "accuracy balanced_accuracy mcc multiclass_log_loss top_k_accuracy",
     "give a sample several labels": "f1 jaccard hamming_loss subset_accuracy label_ranking_average_precision",
     "show the best of a list": "ndcg recall_at precision_at reciprocal_rank average_precision_at",
+    "ask which labels lists show at all": "label_coverage exposure_gini",
     "forecast the mean of a number": "rmse mse r2 bias",
     "forecast its median, or a number with outliers": "mae median_absolute_error huber wape",
-    "forecast a quantile, or an interval": "pinball interval_score interval_coverage interval_width",
+    "forecast a quantile, or an interval": "pinball wis interval_score interval_coverage interval_width",
+    "forecast with an ensemble": "crps",
     "forecast a count, or an amount above 0": "poisson_deviance gamma_deviance tweedie_deviance d2_tweedie msle",
     "ask whether numbers agree, or only rise together": "concordance icc pearson spearman",
     "try a task several times": "pass_at pass_all",
@@ -120,16 +133,16 @@ def summary() -> Iterator[str]:
     yield ""
     yield "| metric | values | best | null when | returned labels only |"
     yield "|---|---|---|---|---|"
-    for name, declaration in mlm.CATALOGUE.items():
+    for declaration in (each for family in families().values() for each in family):
         cells = declaration.values, best(declaration), declaration.null_when, RETURNED[not declaration.needs_negatives]
-        yield f"| [{name}](#{name}) | {' | '.join(cells)} |"
+        yield f"| [{declaration.name}](#{declaration.name}) | {' | '.join(cells)} |"
     yield ""
 
 
 def families() -> dict[str, list[Declaration]]:
-    """The metrics by the module that declares them, in its order."""
+    """The metrics by the module that declares them, in its order; modules by their names."""
     found: dict[str, list[Declaration]] = {}
-    for declaration in mlm.CATALOGUE.values():
+    for declaration in sorted(mlm.CATALOGUE.values(), key=lambda each: each.formula.__module__):
         found.setdefault(declaration.formula.__module__, []).append(declaration)
     return found
 
@@ -203,7 +216,7 @@ def log_of(declaration: Declaration) -> tuple[str, str]:
     (measure,) = metric.tree.measures()
     guards = measure.probe.door.guards
     if "real" in guards:
-        return "prices", ""
+        return ("rain" if measure.grain == "sample" or "quantile" in measure.parameters else "prices"), ""
     if "actual" in guards:
         return "names", ""
     if "gain" in guards:

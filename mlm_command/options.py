@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
 FORMS = ("table", "md", "csv", "json", "parquet", "junit", "github")
-KINDS = ("roc", "pr", "det", "gain", "threshold", "calibration")
+KINDS = ("roc", "pr", "det", "gain", "threshold", "calibration", "scores")
 FORMATS = ("parquet", "ipc", "csv", "ndjson")
 
 ABOUT = "Machine-learning metrics of a prediction log, on every slice."
@@ -241,7 +241,7 @@ def _curve(command: Parser) -> None:
     kind = _choice("--kind", KINDS, "which curve; threshold is that of the metrics of -m")
     _add(command, *LOG, kind, _metrics("metrics with a threshold, such as f1, for --kind threshold"), BY, SLICES)
     _add(command, _number("--points", "how many points are enough (200)"))
-    _add(command, _number("--bins", "the bins of calibration (15), or cells of scores"))
+    _add(command, _number("--bins", "the bins of calibration (15) and of scores (20), or cells of other kinds"))
     _add(command, CI, CLUSTER, *ROLES, *OUTPUT)
 
 

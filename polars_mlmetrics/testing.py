@@ -35,8 +35,9 @@ def check_metric(metric: Metric, *, frame: pl.DataFrame | None = None, reference
 
     The laws are put to small tables full of ties, with unknown and broken rows, weights of 0, a single row, none. They
     say that the expression and `evaluate` agree on both engines, that neither the order of rows nor other groups
-    matter, that unknown rows change nothing and broken ones give NaN, that a weight is a number of copies, that values
-    are in range, and that no Python is in the plan. A broken law is an AssertionError that says which, where and how.
+    matter, that unknown rows change nothing and broken ones give NaN, that a weight is a number of copies (but for a
+    metric that has to know how many rows there are, as `icc` does), that values are in range, and that no Python is in
+    the plan. A broken law is an AssertionError that says which, where and how.
 
     Parameters
     ----------
@@ -99,6 +100,9 @@ TRUTHS: dict[str, list[Any]] = {
 """Values for what a formula may read at the door."""
 
 
+OWN: tuple[list[float], ...] = ([0.5, 1.0, 3.0], [0.0, 1.0])
+"""Values for columns that play no role: the first of these of which none is broken to the metric."""
+
 MAY_BE_BROKEN = ("several true labels", "frame")
 """The tables that may have no value although no row of theirs is broken by itself."""
 
@@ -130,8 +134,16 @@ def _made(measure: Measure, *, one_true: bool) -> pl.DataFrame:
         **{_column(role, getattr(table, role)): drawn[role] for role in measure.declaration.reads},
         "weight": [weight for weight in (1.0, 3.0, 2.0, 1.0, 1.0, 2.0) for _ in LABELS],
     }
-    columns |= {name: random.choices([0.5, 1.0, 3.0], k=rows) for name in _others(measure) if name not in columns}
-    return pl.DataFrame(columns)
+    own = [name for name in _others(measure) if name not in columns]
+    tables = [pl.DataFrame(columns | {name: random.choices(values, k=rows) for name in own}) for values in OWN]
+    return next((table for table in tables if not _breaks(measure, own, table)), tables[0])
+
+
+def _breaks(measure: Measure, columns: list[str], table: pl.DataFrame) -> bool:
+    """Whether a table has rows that the metric itself calls broken for what is in these columns."""
+    guards = [guard for guard in measure.probe.door.guards.values() if guard is not None]
+    own = [guard.any() for guard in guards if set(guard.meta.root_names()) <= {*columns}]
+    return any(table.select(guard).item() for guard in own)
 
 
 def _others(measure: Measure) -> list[str]:
@@ -287,13 +299,28 @@ def _a_weight_is_a_number_of_copies(subject: Subject) -> Iterator[str]:
     sample = subject.with_weight.table.sample[0]
     if not subject.weighted or subject.measure.declaration.counts or sample not in subject.rows().columns:
         return
-    numbers = pl.int_ranges(pl.col("weight").cast(pl.Int64)).alias("copy")
 
-    def copied(rows: pl.DataFrame) -> pl.DataFrame:
+    def copied(rows: pl.DataFrame, times: pl.Expr) -> pl.DataFrame:
+        numbers = pl.int_ranges(times.cast(pl.Int64)).alias("copy")
         copies = rows.with_columns(numbers).explode("copy").filter(pl.col("copy").is_not_null())
         return copies.with_columns(pl.format("{} {}", sample, "copy").alias(sample), weight=pl.lit(1.0)).drop("copy")
 
-    yield from subject.differences("with weights replaced by copies of samples", subject.after(copied))
+    if not _has_to_know_rows(subject, subject.after(lambda rows: copied(rows, pl.lit(2)))):
+        found = subject.after(lambda rows: copied(rows, pl.col("weight")))
+        yield from subject.differences("with weights replaced by copies of samples", found)
+
+
+def _has_to_know_rows(subject: Subject, twice: dict[str, Value]) -> bool:
+    """Whether all rows twice are more to it than once, as to no sum and no share; but only shares of weights matter."""
+    once = subject.after(lambda rows: rows.with_columns(weight=pl.lit(1.0)))
+    heavier = subject.after(lambda rows: rows.with_columns(pl.col("weight") * 2))
+    sums = {name: None if value is None else 2 * value for name, value in once.items()}
+    is_sum_or_share = _alike(twice, once) or _alike(twice, sums)
+    return not is_sum_or_share and _alike(heavier, subject.values) and not _alike(once, subject.values)
+
+
+def _alike(some: dict[str, Value], others: dict[str, Value]) -> bool:
+    return all(_same(some[name], others[name]) for name in some.keys() & others.keys())
 
 
 def _a_weight_of_one_is_none(subject: Subject) -> Iterator[str]:

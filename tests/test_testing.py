@@ -41,6 +41,13 @@ GOOD = [
     mlm.recall(undefined=0.0),
     mlm.information_score(prior={"a": 0.3}),
     mlm.f1().on(weight="views"),
+    mlm.krippendorff_alpha(),
+    mlm.icc(),
+    mlm.brier_reliability(debiased=True),
+    mlm.pass_at(2),
+    mlm.mean("latency"),
+    mlm.share("ok"),
+    mlm.share(pl.col("latency") > 0.7),
 ]
 
 
@@ -224,14 +231,53 @@ def share_of_true(u: mlm.Unit, *, average: mlm.Average = "micro") -> pl.Expr:
     return u.per_row(u.sum("true", u.truth))
 
 
-del mlm.CATALOGUE["amount_per_row"], mlm.CATALOGUE["share_of_true"]  # the laws of the catalogue are not about them
+@mlm.metric(range=(0, 1), best="min", reads=("score",))
+def share_of_high(u: mlm.Unit, *, average: mlm.Average = "micro") -> pl.Expr:
+    """The share of scores above 0.4."""
+    return u.per_row(u.sum("high", u.score > 0.4))
+
+
+for known in (amount_per_row, share_of_true, share_of_high):
+    del mlm.CATALOGUE[known.__name__]  # the laws of the catalogue are not about them
 
 
 @pytest.mark.parametrize(
     ("metric", "column"),
-    [(amount_per_row(), "amount"), (share_of_true(), "truth"), (mlm.mean("x", range=(0, 3)), "x")],
+    [
+        (amount_per_row(), pl.col("amount")),
+        (share_of_true(), pl.col("truth")),
+        (share_of_high(), pl.col("score") > 0.4),
+        (mlm.mean("x", range=(0, 3)), pl.col("x")),
+        (mlm.share("x"), pl.col("x")),
+    ],
 )
-def test_metrics_that_read_no_score_or_no_truth(metric: mlm.Metric, column: str) -> None:
-    check_metric(metric, reference=lambda rows: rows[column].mean())
+def test_metrics_that_read_no_score_or_no_truth(metric: mlm.Metric, column: pl.Expr) -> None:
+    check_metric(metric, reference=lambda rows: rows.select(column.cast(pl.Float64).mean()).item())
     with pytest.raises(AssertionError, match="reference"):
-        check_metric(metric, reference=lambda rows: rows[column].sum())
+        check_metric(metric, reference=lambda rows: rows.select(column.cast(pl.Float64).sum()).item())
+
+
+def test_such_a_metric_may_not_read_them_all_the_same() -> None:
+    @mlm.metric(range=(0, 1), best="min", reads=())
+    def high(u: mlm.Unit) -> pl.Expr:
+        """The share of scores above 0.4."""
+        return u.per_row(u.sum("high", u.score > 0.4))
+
+    with pytest.raises(mlm.MetricError, match="reads no column"):
+        check_metric(high())
+
+
+def test_a_metric_that_ignores_weights_is_no_metric_that_has_to_know_its_rows() -> None:
+    """Neither a sum nor a share, and right without weights: the law still sees that weights do nothing."""
+
+    def bits(u: mlm.Unit, *, average: mlm.Average = "micro") -> pl.Expr:
+        """How many binary digits the number of true rows has."""
+        return (u.count("true", u.truth) + 1).log(2).ceil()
+
+    def shrunk(u: mlm.Unit, *, average: mlm.Average = "micro") -> pl.Expr:
+        """The share of true rows, nearer to 0 where there are few: by their number, and not by their weight."""
+        return mlm.ratio(u.count("true", u.truth), u.included_rows() + 1)
+
+    for formula in (bits, shrunk):
+        with pytest.raises(AssertionError, match="with weights replaced by copies of samples"):
+            check_metric(declared(formula, range=(0, math.inf)))

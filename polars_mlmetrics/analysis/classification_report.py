@@ -112,8 +112,7 @@ def _table(question: Question) -> pl.LazyFrame:
     """The rows of labels, and those of averages."""
     query, by = question.query, [key.name for key in question.query.by]
     macro = [metric for metric in query.metrics if metric.output_name.startswith("macro ")]
-    order = [metric.output_name for metric in macro]
-    labels = values_of(replace(question, query=replace(query, metrics=macro, order=order)), "label")
+    labels = values_of(replace(question, query=query.of_metrics(macro)), "label")
     label = pl.col(query.measures[0].table.label).alias("label")
     rows = [labels.select(*by, label, *_row(question, "macro", "macro", None, 0))]
     averages = values_of(question)

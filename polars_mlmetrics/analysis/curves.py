@@ -1,4 +1,4 @@
-"""`curve`: the points of a ranking, of metrics along the threshold, or of calibration."""
+"""`curve`: the points of a ranking, of metrics along the threshold, of calibration, or of how scores are spread."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ from polars_mlmetrics.query.verb import Verb, flat
 
 CURVE = Verb("curve", takes_states=True)
 
-Kind = Literal["roc", "pr", "det", "gain", "threshold", "calibration"]
+Kind = Literal["roc", "pr", "det", "gain", "threshold", "calibration", "scores"]
 WITH_INTERVALS = ("threshold", "calibration")
+OF_BINS = ("calibration", "scores")
 Points = Annotated[int, Above(2)]
 
 
@@ -58,13 +59,16 @@ def curve(
         The long table: one row per sample and label. Labels are pooled, as "micro" does, and so are models:
         `by="label"` or `by="model"` gives a curve for each. It can also be a state. For "roc", "pr", "det", "gain" and
         "threshold" the state must hold a metric with bins, such as `roc_auc(bins=...)`; for "calibration"
-        `calibration_error()` and `brier_resolution()`.
+        `calibration_error()` and `brier_resolution()`; for "scores" `brier_resolution()`.
     kind
         "roc" has the columns `fpr` and `tpr`, "pr" `recall` and `precision`, "det" `fpr` and `fnr`, "gain" `share` (of
         the rows that are above), `recall` and `lift`. Beside them stand `tp` and `fp` of the point, and `positives`,
         `negatives` and `n_rows` of the group. "threshold" has `metric` and `value`. "calibration" has a row for each
         bin: `score` and `truth` are the mean score and the share of true rows, `n_rows` counts them, and
-        `bin_low` and `bin_high` are the edges.
+        `bin_low` and `bin_high` are the edges. "scores" says how the scores of each class are spread: of each bin,
+        with rows or without, `negatives` and `positives` are the weight of its rows, and `share_of_negatives` and
+        `share_of_positives` their parts of all rows of the class. Both take probabilities; another score makes its
+        group NaN (`mlm.bins` as a key of `evaluate` takes any).
     *metrics
         Of "threshold" only: metrics with `threshold=`, your own too, one by one or in lists. Each is worked out at
         every threshold.
@@ -76,7 +80,8 @@ def curve(
         score) and then moves by less than 2 / (points - 1).
     bins
         Merge scores into the cells of a fixed grid, as `roc_auc(bins=...)` does: quicker for many rows. Of
-        "calibration" the number of bins of equal width, 15 if it is not given. A state has those that it was made with.
+        "calibration" and "scores" the number of bins of equal width, 15 and 20 if it is not given. A state has those
+        that it was made with.
     ci, cluster
         The level of intervals, as in `evaluate`, of "threshold" and "calibration": `low`, `high` and `ci_flag`; and
         what depends on one another. Each interval is of its own point: all points at once lie within theirs less
@@ -130,7 +135,7 @@ def curve(
     check_parameter("curve", "points", points, Points)
     check_parameter("curve", "bins", bins, Count | None)
     # A curve without metrics is of the rows that points of it read: of probabilities, where they have cells.
-    of_rows = [Metric(Cells(1 if kind == "calibration" else bins).in_runs())]
+    of_rows = [Metric(Cells(1 if kind in OF_BINS else bins).in_runs())]
     of_points = given or of_rows
     question = Question.read(CURVE, frame, of_points, by, slices, ci=ci, cluster=cluster, roles=roles, schema=schema)
     if kind != "calibration":
@@ -155,7 +160,7 @@ def _check(kind: Any, metrics: Sequence[Any], ci: Level | None) -> None:
         raise ParameterError(unknown("kind", str(kind), kinds, of="a kind of curve"))
     if ci is not None and kind not in WITH_INTERVALS:
         raise ParameterError(
-            f"a curve of kind {kind!r} has no intervals: on other rows a threshold moves in both directions. "
+            f"a curve of kind {kind!r} has no intervals: a row of it has two values, and both vary with the samples. "
             "Leave out ci=, or ask for kind='threshold', where each metric has one."
         )
     if metrics and kind != "threshold":
@@ -174,4 +179,6 @@ def _planned(
         return threshold_curves.COLUMNS, lambda by: threshold_curves.curve_of_metrics(question, by, bins, points)
     if kind == "calibration":
         return calibration_curves.COLUMNS, lambda by: calibration_curves.curve_of_calibration(question, by, bins)
+    if kind == "scores":
+        return calibration_curves.OF_SCORES, lambda by: calibration_curves.curve_of_scores(question, by, bins)
     return rank_curves.columns_of(kind), lambda by: rank_curves.curve_of_kind(question, by, kind, bins, points)

@@ -75,8 +75,9 @@ def check(
         own are listed, and those in which samples differ between models (the column "model", or those of `by`); and a
         column, such as the user, of which each value has several samples of one slice: it may be meant by `cluster=`.
     metrics
-        The metrics that you want: then only problems of these metrics are listed. A truth of 3 is not a problem for
-        `rmse`, and a score of 3 is not a problem for a ranking.
+        The metrics that you want: then only problems of these metrics are listed, and of the score and the truth only
+        those are read that one of them reads. A truth of 3 is not a problem for `rmse`, and a score of 3 is not a
+        problem for a ranking.
     ignore
         The names of problems that you know and accept: they come last, with the severity "ignored".
     skipped

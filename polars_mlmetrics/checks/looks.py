@@ -15,7 +15,7 @@ import polars as pl
 
 from polars_mlmetrics.checks.duplicates import N_ROWS, contradicted, repeated, surplus
 from polars_mlmetrics.checks.problems import PROBLEMS, Of, Problem, problem
-from polars_mlmetrics.checks.table import AS_IS, SCORE, TRUTH, Fact, LogTable
+from polars_mlmetrics.checks.table import AS_IS, ROLE_COLUMNS, TRUTH, Fact, LogTable
 from polars_mlmetrics.data.expressions import text_of_key
 from polars_mlmetrics.data.roles import MODEL
 from polars_mlmetrics.engine.folds import fold, matched
@@ -71,11 +71,20 @@ class WholeLog(NamedTuple):
     """The columns that a reader of texts took for whole numbers; None where nobody knows."""
 
 
+@problem("groups", "error", look=WholeLog)
+def no_rows(log: WholeLog) -> list[Finding]:
+    """The log has no rows: every value is null, and nothing else can be looked for. Look at its files and filters.
+
+    mlm.profile(log{roles})
+    """
+    return [] if log.n_rows else [Finding(1, total=1)]
+
+
 @problem("rows", "info", look=WholeLog)
 def weight_unused(log: WholeLog) -> list[Finding]:
     """There is a column {column!r}, but no weight is named: all rows have the same weight.
 
-    mlm.evaluate(log, mlm.accuracy(){roles}, weight={column!r})
+    mlm.evaluate(log, {metric}{roles}, weight={column!r})
     """
     name = log.table.unused_weight
     return [] if name is None else [Finding(log.n_rows, about=name)]
@@ -116,7 +125,7 @@ class SliceColumns:
 def slices_of_few_rows(slices: SliceColumns) -> list[Finding]:
     """{column!r} has nearly a value a row, each a slice.
 
-    mlm.find_slices({log}, mlm.accuracy(), {column!r}{roles})
+    mlm.find_slices({log}, {metric}, {column!r}{roles})
     """
     return slices.findings(few_rows=True)
 
@@ -125,7 +134,7 @@ def slices_of_few_rows(slices: SliceColumns) -> list[Finding]:
 def slices_of_floats(slices: SliceColumns) -> list[Finding]:
     """{column!r} is Float: 0.1 + 0.2 and 0.3 are two slices.
 
-    mlm.find_slices({log}, mlm.accuracy(), {column!r}{roles})
+    mlm.find_slices({log}, {metric}, {column!r}{roles})
     """
     return slices.findings(few_rows=False)
 
@@ -134,7 +143,7 @@ def slices_of_floats(slices: SliceColumns) -> list[Finding]:
 def cluster_unused(slices: SliceColumns) -> list[Finding] | None:
     """Samples of one {column!r} have the same slice: intervals are too narrow, unless cluster={column!r} is given.
 
-    mlm.evaluate(log, mlm.accuracy(), ci=0.95, cluster={column!r}{roles})
+    mlm.evaluate(log, {metric}, ci=0.95, cluster={column!r}{roles})
     """
     log = slices.log
     names = {key.column: key.name for key in log.slices if key.column not in log.pair_keys}
@@ -188,11 +197,13 @@ def duplicate(part: WholeSamples) -> list[Finding]:
 
 
 @problem("rows", "error", look=WholeSamples)
-def truth_contradicted(part: WholeSamples) -> list[Finding]:
+def truth_contradicted(part: WholeSamples) -> list[Finding] | None:
     """Rows of one sample and label have different truths, in one group or across groups: one of them is wrong.
 
     log = log.filter(({truth}.drop_nulls().n_unique().over({pair}) < 2) | {truth}.is_null() | {unknown_pair})
     """
+    if not part.log.has("truth"):
+        return None
     if not part.log.by and part.again.is_empty():
         return []
     found = part.contradicted(TRUTH, bits_of(pl.col(TRUTH)) if part.log.is_number("truth") else code_of([TRUTH]))
@@ -237,26 +248,29 @@ class SlicesOfModel:
 
     def findings(self, rows: pl.LazyFrame) -> Iterator[Finding]:
         """Search rows that hold whole samples."""
-        # Rows without a score or a truth are in no pair.
-        known = rows.filter(pl.col(SCORE).is_not_null(), pl.col(TRUTH).is_not_null())
-        of_models = fold(known, [*self.keys, self.model.column], [self._values(each) for each in self.columns])
-        names = [column.column for column in self.columns]
-        differs = fold(of_models, self.keys, [pl.col(names).min() != pl.col(names).max()])
+        # Rows without a score or a truth are in no pair, where these are read.
+        read = [column for role, column in ROLE_COLUMNS.items() if role != "weight" and role in self.log.values]
+        known = rows.drop_nulls(read) if read else rows
+        columns = [column.column for column in self.columns]
+        # Most samples have one value, which is soon seen: only of the others each model has its own set of values.
+        values = {column: _number_of(column, self.log.schema[column]) for column in columns}
+        several = fold(known, self.keys, [(value.min() != value.max()).alias(name) for name, value in values.items()])
         # One row to fold for all: rows that are counted and rows that are summed come apart in a stream of none.
-        counted = fold(differs.with_columns(pl.lit(1).alias(Fact.ROWS)), [], [pl.col(Fact.ROWS, *names).sum()])
-        counts = counted.collect()
+        counted = several.with_columns(pl.lit(1).alias(Fact.ROWS))
+        n_samples, *with_several = fold(counted, [], [pl.col(Fact.ROWS, *columns).sum()]).collect().row(0)
+        if not any(with_several):
+            return
+        some = several.filter(pl.any_horizontal(columns)).select(self.keys)
+        rows_of_some = known.join(some, on=self.keys, how="semi", nulls_equal=True)
+        sets = [value.unique().sum().alias(name) for name, value in values.items()]
+        of_models = fold(rows_of_some, [*self.keys, self.model.column], sets)
+        differs = fold(of_models, self.keys, [pl.col(columns).min() != pl.col(columns).max()])
+        counts = differs.select(pl.col(columns).sum()).collect()
         for column in self.columns:
             if count := counts[column.column].item():
                 samples = differs.filter(column.column).select(self.keys).sort(self.keys).head(MOST_VALUES).collect()
                 places = self.log.examples(self._places(known, samples, column))
-                yield Finding(count, places, counts[Fact.ROWS].item(), column.name, self.model.name)
-
-    def _values(self, column: KeyColumn) -> pl.Expr:
-        """One number for the values that a column has."""
-        value = pl.col(column.column)
-        # Equal values have equal hashes, but for the two zeros.
-        value = value + 0.0 if self.log.schema[column.column].is_float() else value
-        return value.hash().unique().sum().alias(column.column)
+                yield Finding(count, places, n_samples, column.name, self.model.name)
 
     def _places(self, rows: pl.LazyFrame, samples: pl.DataFrame, column: KeyColumn) -> pl.DataFrame:
         """The values that some samples have, each with its model."""
@@ -265,6 +279,12 @@ class SlicesOfModel:
         found = rows.join(samples.lazy(), on=self.keys, how="semi", nulls_equal=True).select(*self.keys, shown)
         joined = fold(found.unique(), self.keys, [pl.exclude(self.keys).sort().str.join(", ")])
         return joined.sort(self.keys).collect()
+
+
+def _number_of(column: str, dtype: pl.DataType) -> pl.Expr:
+    """A number for the value that a row has in a column: of equal values it is the same."""
+    # Equal values have equal hashes, but for the two zeros.
+    return (pl.col(column) + 0.0 if dtype.is_float() else pl.col(column)).hash()
 
 
 def _slices_of_models(log: LogTable) -> list[SlicesOfModel]:

@@ -188,7 +188,9 @@ def missed_without_score(log: LogTable) -> pl.Expr | None:
     log = log.with_columns(pl.when(pl.col('listed') !=
     'returned').then({score}.fill_null(float('-inf'))).otherwise({score}))
     """
-    return None if log.listed is None else pl.col(SCORE).is_null() & (pl.col(LISTED) != RETURNED)
+    if log.listed is None or not log.has("score"):
+        return None
+    return pl.col(SCORE).is_null() & (pl.col(LISTED) != RETURNED)
 
 
 @problem("rows", "error")
@@ -219,6 +221,8 @@ def score_null(log: LogTable) -> pl.Expr | None:
 
     log = log.filter({score}.is_not_null())
     """
+    if not log.has("score"):
+        return None
     without = pl.col(SCORE).is_null()
     return without if log.listed is None else without & (pl.col(LISTED) == RETURNED).fill_null(True)
 
@@ -229,7 +233,7 @@ def truth_null(log: LogTable) -> pl.Expr | None:
 
     log = log.filter({truth}.is_not_null())
     """
-    return pl.col(TRUTH).is_null()
+    return pl.col(TRUTH).is_null() if log.has("truth") else None
 
 
 @problem("rows", "warning")

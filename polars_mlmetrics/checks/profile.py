@@ -46,7 +46,7 @@ def profile(frame: Frame, by: Keys | None = None, **roles: Unpack[Roles]) -> pl.
     by
         The columns (or row-wise expressions) of the groups, for their numbers and shares of rows and samples.
     **roles
-        Which columns are the sample, label, score, truth and weight.
+        Which columns are the sample, label, score, truth and weight. A table may lack any that is not named.
 
     Returns
     -------
@@ -83,7 +83,7 @@ def profile(frame: Frame, by: Keys | None = None, **roles: Unpack[Roles]) -> pl.
     │ samples of group ┆ model=b    ┆ 1.0   ┆ 0.5      │
     └──────────────────┴────────────┴───────┴──────────┘
     """
-    log = LogTable(PROFILE, frame, by, roles)
+    log = LogTable(PROFILE, frame, by, roles, may_lack=True)
     check_alike(log.columns, log.schema)
     lines = pl.DataFrame(list(_lines(log)), schema=COLUMNS, orient="row")
     return lines.with_columns(share=ratio(pl.col("value"), pl.col("share")))

@@ -31,6 +31,7 @@ from polars_mlmetrics.query.keys import KeyReader, Keys, checked_slices
 from polars_mlmetrics.query.verb import Verb
 
 SCORE, TRUTH, WEIGHT = (f"{INTERNAL}{role}" for role in ("score", "truth", "weight"))
+ROLE_COLUMNS = {"score": SCORE, "truth": TRUTH, "weight": WEIGHT}
 """The roles as columns: as Float64 where they are numbers, or else as they are."""
 
 PLAIN_LABEL = f"{INTERNAL}plain_label"
@@ -61,6 +62,8 @@ USUAL_THRESHOLD = 0.5
 AS_IS = f"{INTERNAL}as_is:"
 """Before the name under which a column of an example is shown."""
 
+NEEDLESS = "Name the metrics that you want, if none of them reads it."
+
 SEEN = "  # seen: "
 """Before values that were seen, at the end of a line of code."""
 
@@ -81,8 +84,12 @@ class LogTable:
         slices: Sequence[Keys] | None = None,
         metrics: Sequence[Metric] = (),
         values: Sequence[RoleName] = ("score", "truth", "weight"),
+        may_lack: bool = False,
     ) -> None:
-        """Work out from the schema what the log has. Raise if a column is missing that is named, or one of `values`."""
+        """Work out from the schema what the log has. Raise if a column is missing that is read.
+
+        Of the score and the truth those are read that a metric reads; with `may_lack` only if they are named or there.
+        """
         self.columns = columns = schema_of(frame, verb.name)
         self.frame, roles = verb.rows(frame, columns), checked_roles(given)
         self.reader = KeyReader(self.frame, columns, frame=frame)
@@ -99,10 +106,17 @@ class LogTable:
             if names.count(name) > 1:
                 raise NameCollisionError(f"{name!r} is twice in by: use .alias(...) on one of them.")
         self.table = table = roles.table
-        self.values = {role: column for role, column in table.values().items() if role in values}
+        self.wanted = WantedMetrics(metrics, table, roles)
+        """How the metrics that are wanted read the log."""
+        lacking = [role for role, column in table.values().items() if role not in roles and _lacks(schema, column)]
+        self.values = {
+            role: column
+            for role, column in table.values().items()
+            if role in values and self.wanted.reads_role(role) and not (may_lack and role in lacking)
+        }
         """Score, truth and weight, those that are read."""
         for role, column in self.values.items():
-            check_key_columns(column.meta.root_names(), schema, what=f"{role} column")
+            _check_values(role, column, schema, may_be_needless=self.wanted.is_any and role in lacking)
         if table.label in table.sample:
             raise ColumnError(f"{table.label!r} cannot be both the label and the sample: name another column.")
         for role, of_role in (("sample", table.sample), ("label", [table.label])):
@@ -124,8 +138,6 @@ class LogTable:
         """The columns of no role."""
         self.model = [MODEL] if MODEL in free and not schema[MODEL].is_nested() else []
         """The column that tells models apart, where no key does."""
-        self.wanted = WantedMetrics(metrics, table, roles)
-        """How the metrics that are wanted read the log."""
 
     @property
     def pair(self) -> list[str]:
@@ -164,6 +176,10 @@ class LogTable:
         """Whether a role is there, and can be read as a number."""
         return role in self.types and (is_number(self.types[role]) or self.types[role] == pl.Null)
 
+    def has(self, *roles: str) -> bool:
+        """Whether these roles are there, and read."""
+        return self.values.keys() >= set(roles)
+
     def is_no_number(self, role: str) -> bool:
         """Whether a role is there, and is not a number."""
         return role in self.types and not self.is_number(role)
@@ -188,9 +204,8 @@ class LogTable:
 
     def with_roles(self, rows: pl.LazyFrame) -> pl.LazyFrame:
         """The rows, with their roles as columns."""
-        columns = {"score": SCORE, "truth": TRUTH, "weight": WEIGHT}
         return rows.with_columns(
-            (given.cast(pl.Float64) if self.is_number(role) else given).alias(columns[role])
+            (given.cast(pl.Float64) if self.is_number(role) else given).alias(ROLE_COLUMNS[role])
             for role, given in self.values.items()
         )
 
@@ -198,7 +213,7 @@ class LogTable:
         """How many rows each key has, and in how many of them each condition holds."""
         marks = [condition.cast(pl.Int64).alias(name) for name, condition in conditions.items()]
         sums = [pl.len().cast(pl.Int64).alias(Fact.ROWS), pl.col(*conditions).sum()]
-        return fold(self.with_roles(rows).select(*keys, *marks), keys, sums)
+        return fold(self.with_roles(rows).with_columns(marks), keys, sums)
 
     @property
     def has_known_sample(self) -> pl.Expr:
@@ -266,6 +281,7 @@ class LogTable:
             "roles": self._roles(),
             "pair": _listed(pair),
             "seen": f"{SEEN}{shown_values(seen)}" if seen else "",
+            "metric": "mlm.accuracy()" if self.has("score", "truth") else "...",
         }
         line = written.format(column=about, **columns)
         lacking = [name for name in self.worked_out if repr(name) in line]
@@ -301,10 +317,12 @@ class WantedMetrics:
         """How they read its score and truth: as a probability, as a grade, …"""
         self.keys: set[Grain] = set()
         """The grains whose keys they need."""
+        self._roles: set[str] = set()
         measures = [measure for metric in metrics for measure in metric.tree.on_the_rest(roles).measures()]
         for measure in measures:
             columns = measure.table.values().items()
             others = {role for role, column in columns if not same_expression(column, getattr(table, role))}
+            self._roles |= _common_roles(measure.roles.table, table)
             self.readings |= {reading for reading in measure.probe.door.guards if ROLE_OF.get(reading) not in others}
             self.keys |= {measure.grain, *measure.probe.reads, *measure.probe.looks_into}
             if measure.labels is not None:
@@ -316,6 +334,27 @@ class WantedMetrics:
         """Whether one decides by 0.5, the threshold of whoever names none."""
         self.has_threshold_beyond = any(decision.beyond_probabilities for decision in own)
         """Whether one has a finite threshold outside 0 to 1."""
+
+    def reads_role(self, role: str) -> bool:
+        """Whether a metric reads this role. Always, where no metrics are named; and a weight is for all of them."""
+        return self.is_any or role == "weight" or role in self._roles
+
+
+def _common_roles(one: Table, other: Table) -> set[str]:
+    """The roles that are the same columns in two tables."""
+    return {role for role, column in one.values().items() if same_expression(column, getattr(other, role))}
+
+
+def _lacks(schema: pl.Schema, column: pl.Expr) -> bool:
+    return any(name not in schema for name in column.meta.root_names())
+
+
+def _check_values(role: str, column: pl.Expr, schema: pl.Schema, *, may_be_needless: bool) -> None:
+    """Refuse the column of a role that is not there."""
+    try:
+        check_key_columns(column.meta.root_names(), schema, what=f"{role} column")
+    except ColumnError as error:
+        raise ColumnError(f"{error} {NEEDLESS}" if may_be_needless else str(error)) from None
 
 
 def _decisions(measures: Sequence[Measure]) -> list[Decision]:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import polars as pl
 
 from polars_mlmetrics.analysis import drift, gap
+from polars_mlmetrics.analysis.curves import OF_BINS
 from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.contrasts import mix, ranks
 from polars_mlmetrics.data.visible import visible
@@ -28,6 +29,9 @@ OF_INTERVALS = ("se", "low", "high", "ci_method", "ci_flag", "n_buckets", "n_clu
 
 COUNTED = ("tp", "fp", "positives", "negatives", "n_rows")
 """The counts behind the points of a curve."""
+
+OF_BIN = ("bin", "bin_high")
+"""The columns of bins of scores that can be spared: the lower edge tells them too."""
 
 OF_TESTS = {"n_pairs": 0, "n_unpaired": 0, "n_undefined": 0, "n_undefined_baseline": 0, "ci_flag": "ok"}
 """The columns of a comparison that tell nothing where all their values are these, or null."""
@@ -100,13 +104,14 @@ def _of_rules(table: pl.DataFrame, settings: Settings, is_cut: bool) -> Shown:
 def _of_points(table: pl.DataFrame, settings: Settings, is_cut: bool) -> Shown:
     """A curve: of many points some that are equally far from one another."""
     table = _named(table, settings)
-    if settings.get("kind") != "calibration":
+    if settings.get("kind") not in OF_BINS:
         table = table.drop(COUNTED, strict=False)
+    spared = OF_BIN if settings.get("kind") == "scores" else ()
     if not is_cut or table.height <= MOST:
-        return Shown(table)
+        return Shown(table, spared=spared)
     places = pl.linear_space(0, table.height - 1, FIRST + LAST, eager=True).round().cast(pl.Int64)
     footer = f"{table.height:,} points, {FIRST + LAST} shown (-f table shows all)"
-    return Shown(table[places.to_list()], None, footer)
+    return Shown(table[places.to_list()], None, footer, spared)
 
 
 def _of_files(table: pl.DataFrame, settings: Settings, is_cut: bool) -> Shown:

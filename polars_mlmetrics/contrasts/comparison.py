@@ -205,16 +205,18 @@ class OfLog(Comparison):
 
     @cached_property
     def _table(self) -> Table:
-        """The roles of all metrics: a pair is one for all of them."""
-        tables = [measure.table for measure in self._query.measures]
-        for other in tables[1:]:
-            differing = [word for word in other.differences(tables[0]) if not word.startswith(("weight=", "label="))]
+        """The roles of all metrics: a pair is one for all of them that read a score or a truth."""
+        table, *others = [measure.table for measure in self._query.measures]
+        for other in others:
+            table = table.with_unread_of(other)
+            differences = other.with_unread_of(table).differences(table)
+            differing = [word for word in differences if not word.startswith(("weight=", "label="))]
             if differing:
                 raise MetricError(
                     f"compare needs one sample, score and truth for all metrics, and one has {differing[0]}: call it "
                     "once for each."
                 )
-        return tables[0]
+        return table
 
     @cached_property
     def _kinds(self) -> list[SameRows]:

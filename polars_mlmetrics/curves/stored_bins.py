@@ -16,14 +16,14 @@ from polars_mlmetrics.query.query import Query
 from polars_mlmetrics.query.question import Question
 from polars_mlmetrics.query.written import is_same, metrics_of
 
-DEFAULT_BINS = 15
-"""How many bins of calibration a log has."""
+DEFAULT_BINS = {"calibration": 15, "scores": 20}
+"""How many bins of equal width a log has, by the kind of curve."""
 
 ENOUGH = 4096
 """How many cells are proposed where a state has none."""
 
-CALIBRATION = ("calibration_error", "brier_resolution")
-"""The metrics that hold, of each bin, its rows, what they promise and what is true."""
+HOLDING = {"calibration": ("calibration_error", "brier_resolution"), "scores": ("brier_resolution",)}
+"""The metrics that hold what a curve tells of a bin: its rows and the true ones, for calibration their scores too."""
 
 
 def check_has_bins(caller: str, passes: Any, bins: Bins, question: Question, metric: str = "") -> None:
@@ -54,21 +54,22 @@ def cells_of(
     return _refuse(what, [_shown(question.query, "roc_auc", lacking, like)])
 
 
-def bins_of_calibration(question: Question, like: Measure, bins: int | None) -> int:
-    """How many bins a calibration curve has: of a state those that it holds."""
+def number_of_bins(question: Question, like: Measure, kind: str, bins: int | None) -> int:
+    """How many bins of equal width a curve has: of a state those that it holds."""
+    default, holding = DEFAULT_BINS[kind], HOLDING[kind]
     if not question.is_of_state:
-        return DEFAULT_BINS if bins is None else bins
-    stored = [m.parameters["bins"] for m in _measures_of_state(question) if m.declaration.name in CALIBRATION]
-    counts = [*stored, DEFAULT_BINS] if bins is None else [bins]
+        return default if bins is None else bins
+    stored = [m.parameters["bins"] for m in _measures_of_state(question) if m.declaration.name in holding]
+    counts = [*stored, default] if bins is None else [bins]
 
     def lacking(count: int) -> list[str]:
-        return [name for name in CALIBRATION if not _can_answer(question, _made(name, {"bins": count}, like))]
+        return [name for name in holding if not _can_answer(question, _made(name, {"bins": count}, like))]
 
     complete = [count for count in counts if not lacking(count)]
     if complete:
         return complete[0]
     needed = [_shown(question.query, name, {"bins": counts[0]}, like) for name in lacking(counts[0])]
-    return _refuse(f"no calibration curve with {counts[0]} bins", needed)
+    return _refuse(f"no {kind} curve with {counts[0]} bins", needed)
 
 
 def _measures_of_state(question: Question) -> Iterator[Measure]:

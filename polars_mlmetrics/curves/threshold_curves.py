@@ -27,8 +27,8 @@ from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.engine.sources import MergedSource, Source, TableSource
 from polars_mlmetrics.engine.thinning import COUNTS, THRESHOLD, Thinning
 from polars_mlmetrics.errors import INTERNAL, MetricError, ParameterError, StateError
-from polars_mlmetrics.formula.cells import end_of_cell
-from polars_mlmetrics.formula.curve import Bins
+from polars_mlmetrics.formula.cells import end_of_cell, ends_of_cells
+from polars_mlmetrics.formula.curve import Bins, cell_of
 from polars_mlmetrics.formula.measure import Measure, Node, of_rows_of
 from polars_mlmetrics.formula.over_targets import OverTargets
 from polars_mlmetrics.formula.parameters import as_number, identity
@@ -172,10 +172,13 @@ class MetricCurve:
     def _sides_of_log(self, metric: Node, thresholds: Thresholds) -> SidesOf:
         query, first = self.question.query, next(decisions_of(metric))
         score = first.table.score.cast(pl.Float64).fill_nan(None).fill_null(-INFINITE)
+        bins, grid = self._cells
         is_inclusive = first.parameters["threshold"].inclusive
 
         def placed(rows: pl.LazyFrame) -> pl.LazyFrame:
-            return thresholds.placed(rows, score, inclusive=is_inclusive)
+            if bins is None or is_inclusive:
+                return thresholds.placed(rows, score, inclusive=is_inclusive)
+            return thresholds.placed_by_cell(rows, cell_of(score, bins, grid), ends_of_cells(bins, grid))
 
         return sides_of_rows(source_of(query, self.question.passes), query.roles.sample, placed)
 

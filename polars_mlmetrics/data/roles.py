@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any, Literal, TypedDict, get_args
 
@@ -138,6 +138,11 @@ class Table:
     def read_by(self, grains: Iterable[Grain]) -> list[pl.Expr]:
         """Expressions read of a row in units of these grains: score, truth and weight, and the keys of the units."""
         return [*self.values().values(), *(pl.col(key) for grain in grains for key in self.keys(grain))]
+
+    def with_unread_of(self, other: Table) -> Table:
+        """The same, with the score and the truth of another one where this one reads none."""
+        unread = [role for role in ("score", "truth") if same_expression(getattr(self, role), UNREAD)]
+        return replace(self, **{role: getattr(other, role) for role in unread})
 
     def differences(self, other: Table) -> list[str]:
         """How this table's roles differ from another's, in words a reader of a plan understands."""

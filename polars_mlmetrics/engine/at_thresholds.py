@@ -21,7 +21,9 @@ from polars_mlmetrics.engine.thinning import THRESHOLD
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.statistic import Statistic
 
-PLACE, _SCORE, _ZERO, _ALL = (f"{INTERNAL}at:{name}" for name in ("place", "score", "zero", "all"))
+PLACE, _SCORE, _ZERO, _ALL, _CELL, _END = (
+    f"{INTERNAL}at:{name}" for name in ("place", "score", "zero", "all", "cell", "end")
+)
 
 SIDES = ("predicted", "others")
 
@@ -66,6 +68,15 @@ class Thresholds:
             by_code, left_on=_SCORE, right_on=THRESHOLD, by=UNIT, allow_exact_matches=inclusive, check_sortedness=False
         )
         return placed.drop(UNIT, _SCORE, THRESHOLD)
+
+    def placed_by_cell(self, rows: pl.LazyFrame, cell: pl.Expr, ends: pl.Series) -> pl.LazyFrame:
+        """The same, of rows by their cells, which end at these scores: where each threshold is such an end."""
+        number = pl.int_range(pl.len()).cast(pl.Float64).alias(_CELL)
+        cells = self._table.select(self.by).unique().with_columns(pl.lit(0).alias(_ALL))
+        cells = cells.join(pl.LazyFrame({_ALL: 0, _END: ends}).with_columns(number), on=_ALL).drop(_ALL)
+        placed = self.placed(cells, pl.col(_END), inclusive=False).drop(_END)
+        coded = rows.with_columns(cell.alias(_CELL))
+        return coded.join(placed, on=[*self.by, _CELL], how="left", nulls_equal=True).drop(_CELL)
 
     def grid(self, units: pl.LazyFrame) -> pl.LazyFrame:
         """Each unit at each threshold of its group, and below all of them."""

@@ -12,7 +12,7 @@ from polars_mlmetrics.formula.parameters import admitted, check_parameter
 WIDTH = 100
 PROPOSED = [2, 0.25, 1.5]
 """Values for required parameters in an example: the first one that the parameter admits."""
-PROPOSED_COLUMNS = {"low": "low", "high": "high", "value": "latency", "condition": "is_right"}
+PROPOSED_COLUMNS = {"low": "low", "high": "high", "quantile": "quantile", "value": "latency", "condition": "is_right"}
 """Parameters that are columns in an example."""
 
 BEST_SAYS = {"max": "higher is better", "min": "lower is better", None: "neither end is better"}

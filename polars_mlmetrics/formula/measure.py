@@ -322,6 +322,12 @@ def of_rows_of(measure: Measure, like: Measure) -> Measure:
     return replace(measure, roles=like.roles, labels=like.labels, predicates=like.predicates, relevant=like.relevant)
 
 
+def of_rows_used_by(like: Measure, measure: Measure) -> Measure:
+    """The same, of such rows alone as have the columns that the other one reads."""
+    known = [pl.col(name).is_not_null() for name in like.own_columns.to_be_known]
+    return of_rows_of(measure, like).restrict(*known)
+
+
 def unweighted(measure: Measure) -> Measure:
     """The same measure, of rows that weigh the same."""
     return measure.bind({role: column for role, column in measure.roles.items() if role != "weight"})

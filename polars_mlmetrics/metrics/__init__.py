@@ -2,8 +2,11 @@
 
 from polars_mlmetrics.formula.declaration import CATALOGUE
 from polars_mlmetrics.metrics.agreement import *
+from polars_mlmetrics.metrics.calibration import *
 from polars_mlmetrics.metrics.decisions import *
 from polars_mlmetrics.metrics.deviances import *
+from polars_mlmetrics.metrics.exposure import *
+from polars_mlmetrics.metrics.forecasts import *
 from polars_mlmetrics.metrics.probabilities import *
 from polars_mlmetrics.metrics.rankings import *
 from polars_mlmetrics.metrics.regression import *

@@ -1,29 +1,29 @@
 """Metrics of a probability: the score says how likely the truth is."""
 
 import math
-from typing import Annotated, Any, Literal, Unpack
+from typing import Annotated, Literal, Unpack
 
 import polars as pl
 
 from polars_mlmetrics.formula.arithmetic import (
-    bin_of,
     by_float_type,
     log1p_exp,
     log_of_rest,
     ratio,
+    share,
     sigmoid,
     times_log,
     times_log_of_rest,
     times_own_log,
 )
 from polars_mlmetrics.formula.averages import Average
+from polars_mlmetrics.formula.class_matrix import unless_several
 from polars_mlmetrics.formula.declare import metric
 from polars_mlmetrics.formula.parameters import (
     TO_MERGE,
     Above,
     Averaged,
     BetweenZeroAndOne,
-    Count,
     MoreThanOne,
     NotNegative,
     Options,
@@ -54,7 +54,8 @@ def _mean_log_loss(u: Unit, eps: Eps, *, logits: bool) -> pl.Expr:
     return u.per_row(u.sum(f"log_loss@{eps}", _cost(u, _clipped(u, eps), is_clipped=_keeps_off_ends(eps))))
 
 
-def _probability(u: Unit, *, logits: bool) -> pl.Expr:
+def probability_of(u: Unit, *, logits: bool) -> pl.Expr:
+    """The probability of a row, which its score says, or is the logit of."""
     return sigmoid(u.logit) if logits else u.probability
 
 
@@ -182,110 +183,12 @@ def multiclass_brier_score(u: Unit, **options: Unpack[Options]) -> pl.Expr:
 
 
 def _squared_gaps(u: Unit, *, logits: bool) -> pl.Expr:
-    gap = u.truth_number - _probability(u, logits=logits)
+    gap = u.truth_number - probability_of(u, logits=logits)
     return u.sum(f"squared_gap@{logits=}", gap**2)
 
 
-@metric(range=(0, 1), best="min", interval="too_high")
-def calibration_error(
-    u: Unit,
-    *,
-    bins: Count = 15,
-    norm: Literal["l1", "l2", "max"] = "l1",
-    logits: bool = False,
-    average: Average = "micro",
-    **options: Unpack[Averaged],
-) -> pl.Expr:
-    """How far the mean probability and the share of truths lie apart, in equal-width bins of the probability.
-
-    With gap_b = |mean p - mean t| and n_b the weight of bin b: Σ (n_b/n)·gap_b, or √ Σ (n_b/n)·gap_b² with
-    `norm="l2"`, or max gap_b with `norm="max"`. A probability of 1 falls in the last bin.
-
-    It is too high on average, the more so the fewer rows are in a bin: that of a calibrated model is not 0. So it has
-    no interval. `brier_reliability(debiased=True)` has one.
-    """
-    n, surplus = u.runs(*bins_of(u, bins, logits=logits)[:3], cells=bins)
-    gap = ratio(surplus.abs(), n)
-    if norm == "max":
-        return gap.max()
-    return ratio(surplus.abs().sum(), n.sum()) if norm == "l1" else ratio((n * gap**2).sum(), n.sum()).sqrt()
-
-
-def bins_of(u: Unit, bins: int, *, logits: bool) -> list[pl.Expr]:
-    """The bin of a row; and what is summed over the rows of a bin: 1, how far p is above the truth, the truth."""
-    p = _probability(u, logits=logits)
-    number = bin_of(p, bins).alias(f"bin@{bins}{'@logits' if logits else ''}")
-    surplus = (p - u.truth.cast(pl.Float64)).alias("surplus")
-    return [number, pl.lit(1).alias("rows"), surplus, u.truth.cast(pl.Int64).alias("positives")]
-
-
-def _reliability(u: Unit, *, bins: int, logits: bool, debiased: bool, **options: Any) -> pl.Expr:
-    """The reliability of Murphy; debiased it may lie below 0."""
-    number, rows, surplus, _ = bins_of(u, bins, logits=logits)
-    if not debiased:
-        n, surplus = u.runs(number, rows, surplus, cells=bins)
-        return ratio((n * ratio(surplus, n) ** 2).sum(), n.sum())
-    n, surplus, squares = u.runs(number, rows, surplus, (surplus**2).alias("squared_surplus"), cells=bins)
-    squared_gap = ratio(surplus, n) ** 2
-    by_chance = ratio((ratio(squares, n) - squared_gap).clip(lower_bound=0), n - 1)
-    # Below two rows nothing tells how far chance alone moves the gap. Weights may also add up to 1 but for rounding.
-    of_bins = pl.when(n >= 2).then(n * (squared_gap - by_chance)).otherwise(0)
-    return ratio(of_bins.sum(), n.sum())
-
-
-@metric(range=(0, 1), best="min", interval="biased", uncut=_reliability)
-def brier_reliability(
-    u: Unit,
-    *,
-    bins: Count = 15,
-    logits: bool = False,
-    debiased: bool = False,
-    average: Average = "micro",
-    **options: Unpack[Averaged],
-) -> pl.Expr:
-    """Murphy's reliability: Σ (n_b/n)·(mean p - mean t)² over equal-width bins b of the probability. 0 is calibrated.
-
-    `brier_reliability - brier_resolution + brier_uncertainty` is the Brier score, but for how p varies within a bin.
-
-    It is too high on average, the more so the fewer rows are in a bin. `debiased=True` takes off what chance alone
-    adds: with gap_b = mean p - mean t, each (gap_b)² less v_b = (mean of (p - t)² in b - gap_b²) / (n_b - 1), a bin of
-    less than two rows as 0, and the sum cut at 0. Then its interval holds the true value at least as often as it says:
-    its standard error is that before the cut. An average over labels or samples is one of values that are cut, so it is
-    too high again.
-    A weight is a number of copies here too: weights that mean something else are to be 1 on average.
-    """
-    value = _reliability(u, bins=bins, logits=logits, debiased=debiased)
-    return value.clip(lower_bound=0) if debiased else value
-
-
-@metric(range=(0, 0.25), best="max", interval="biased")
-def brier_resolution(
-    u: Unit, *, bins: Count = 15, logits: bool = False, average: Average = "micro", **options: Unpack[Averaged]
-) -> pl.Expr:
-    """Murphy's resolution: Σ (n_b/n)·(mean t of bin b - mean t)². How much the bins tell about the truth.
-
-    Bins of equal width, as in `brier_reliability`.
-    """
-    number, rows, _, truth = bins_of(u, bins, logits=logits)
-    n, positives = u.runs(number, rows, truth, cells=bins)
-    # The mean of the squares less the square of the mean: a sum that reads another one is not native in an aggregation.
-    of_bins = ratio((ratio(positives, n) * positives).sum(), n.sum())
-    return (of_bins - ratio(positives.sum(), n.sum()) ** 2).clip(lower_bound=0)
-
-
-@metric(range=(0, 0.25), best=None)
-def brier_uncertainty(
-    u: Unit, *, logits: bool = False, average: Average = "micro", **options: Unpack[Averaged]
-) -> pl.Expr:
-    """Murphy's uncertainty: π·(1-π) of the base rate π. It is the Brier score of the base rate itself.
-
-    It says nothing of the scores, which must be probabilities all the same (with `logits=True`, logits).
-    """
-    _ = _probability(u, logits=logits)
-    return _uncertainty(u)
-
-
-def _uncertainty(u: Unit) -> pl.Expr:
+def uncertainty_of(u: Unit) -> pl.Expr:
+    """The Brier score of the base rate π: π·(1-π)."""
     rows = u.positives() + u.negatives()
     return ratio(u.positives(), rows) * ratio(u.negatives(), rows)
 
@@ -296,33 +199,7 @@ def d2_brier(u: Unit, *, logits: bool = False, average: Average = "micro", **opt
 
     0 is no better than the base rate, 1 is perfect.
     """
-    return 1 - ratio(u.per_row(_squared_gaps(u, logits=logits)), _uncertainty(u))
-
-
-@metric(range=(-1, 1), best=None)
-def calibration_bias(
-    u: Unit, *, logits: bool = False, average: Average = "micro", **options: Unpack[Averaged]
-) -> pl.Expr:
-    """The mean probability less the share of truths: Σw·p / Σw - Σw·t / Σw. Above 0 the probabilities are too high.
-
-    Of numbers that are no probabilities use `bias`.
-    """
-    return u.per_row(_expected_positives(u, logits=logits) - u.positives())
-
-
-@metric(range=(0, INFINITY), best=None, undefined_when="no positives")
-def calibration_ratio(
-    u: Unit, *, logits: bool = False, average: Average = "micro", **options: Unpack[Averaged]
-) -> pl.Expr:
-    """How many true rows the probabilities expect, per true row: Σw·p / Σw·t. Above 1 they are too high.
-
-    Of numbers that are no probabilities use `bias_ratio`.
-    """
-    return ratio(_expected_positives(u, logits=logits), u.positives())
-
-
-def _expected_positives(u: Unit, *, logits: bool) -> pl.Expr:
-    return u.sum(f"probability@{logits=}", _probability(u, logits=logits))
+    return 1 - ratio(u.per_row(_squared_gaps(u, logits=logits)), uncertainty_of(u))
 
 
 @metric(range=(0, INFINITY), best="min", undefined_when="one class only")
@@ -349,6 +226,20 @@ def d2_log_loss(
     `eps` and `logits` as in `log_loss`.
     """
     return 1 - _normalized_entropy(u, eps, logits=logits)
+
+
+@metric(grain="group", range=(-INFINITY, 1), best="max", undefined_when="one class only")
+def d2_multiclass_log_loss(u: Unit, *, eps: Eps = 1e-15, **options: Unpack[Options]) -> pl.Expr:
+    """The share of the log loss of the class shares that is not lost: 1 - Σ -ln p of the true label / Σ -ln share.
+
+    The shares are those of the classes in the group, so 0 is a model that knows no more than them. A sample without a
+    true label is left out; one with several true labels is broken. `eps` as in `log_loss`. Of two classes in one row
+    a sample use `d2_log_loss`.
+    """
+    cost = u.sum(f"log_of_true@{eps}", pl.when(u.truth).then(-_clipped(u, eps).log()))
+    (of_class,) = u.by_label(u.truth.cast(pl.Float64).alias("of_true_class"))
+    of_shares = -times_log(of_class, share(of_class, u.positives())).sum()
+    return unless_several(u, 1 - ratio(cost, of_shares))
 
 
 @metric(grain="sample", range=(-INFINITY, INFINITY), best="max", undefined_when="no positives")

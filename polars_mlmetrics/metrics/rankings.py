@@ -1,6 +1,6 @@
 """Metrics of the order of a sample's labels, averaged over samples."""
 
-from typing import Literal, Unpack
+from typing import Annotated, Literal, Unpack
 
 import polars as pl
 
@@ -8,10 +8,11 @@ from polars_mlmetrics.formula.arithmetic import inverse, inverse_log2, quotient,
 from polars_mlmetrics.formula.averages import LabelAverage
 from polars_mlmetrics.formula.chances import FEW, any_marked, first_marked_at, mean_at_first, sum_of_inverses
 from polars_mlmetrics.formula.declare import metric
-from polars_mlmetrics.formula.parameters import Averaged, BetweenZeroAndOne, Count, Options, Ranked
+from polars_mlmetrics.formula.parameters import Above, Averaged, BetweenZeroAndOne, Count, Options, Ranked
 from polars_mlmetrics.formula.unit import Unit
 
 INFINITY = float("inf")
+Points = Annotated[int, Above(2)]
 
 
 @metric(grain="sample", range=(0, 1), best="min")
@@ -124,14 +125,14 @@ def _if_returned(u: Unit, value: pl.Expr) -> pl.Expr:
     return pl.when(_returned(u)).then(value).otherwise(0.0)
 
 
-def _taken(u: Unit, k: pl.Expr | int) -> pl.Expr:
+def taken(u: Unit, k: pl.Expr | int) -> pl.Expr:
     """The share to which a row is among the k best: a tie across the border takes each of its rows in alike."""
     share_of_tie = ratio(k - u.above, u.rank - u.above).clip(0, 1)
     return _if_returned(u, share_of_tie)
 
 
 def _hits(u: Unit, k: int) -> pl.Expr:
-    return u.sum(f"hits@{k}", pl.when(u.truth).then(_taken(u, k)))
+    return u.sum(f"hits@{k}", pl.when(u.truth).then(taken(u, k)))
 
 
 @metric(grain="sample", range=(0, 1), best="max", needs_negatives=False)
@@ -195,7 +196,7 @@ def r_precision(u: Unit, **options: Unpack[Ranked]) -> pl.Expr:
     Ties: labels tied across the border of P count to the share of the group that has a place within it.
     """
     positives = u.within("positives", u.truth.cast(pl.Int64), "sum")
-    return ratio(u.sum("hits@positives", pl.when(u.truth).then(_taken(u, positives))), u.positives())
+    return ratio(u.sum("hits@positives", pl.when(u.truth).then(taken(u, positives))), u.positives())
 
 
 @metric(grain="sample", range=(0, 1), best="max", undefined_when="no positives", needs_negatives=False)
@@ -252,6 +253,24 @@ def _expected_precision(u: Unit, k: int | None) -> pl.Expr:
     of_tie = step * (counted - (above + 1) * inverses) + (u.true_above + 1) * inverses
     alone = pl.when(counted > 0).then(share(u.true_rank, u.rank)).otherwise(0.0)
     return pl.when(tied == 1).then(alone).otherwise(share(of_tie, tied))
+
+
+@metric(grain="sample", range=(0, 1), best="max", undefined_when="no positives", needs_negatives=False)
+def interpolated_precision(u: Unit, *, points: Points = 11, **options: Unpack[Ranked]) -> pl.Expr:
+    """The mean, over recalls of 0, 0.1, … 1, of the highest precision that there is at that recall or a higher one.
+
+    It is the 11-point average precision of TREC and of VOC 2007. `points` is how many recalls there are, evenly spread.
+    For new work use `average_precision_at`, which needs no such points. Ties: the whole tie group is ranked at its own
+    score, as in `label_ranking_average_precision`.
+    """
+    positives = u.within("positives", u.truth.cast(pl.Int64), "sum")
+    precision = _if_returned(u, share(u.true_rank, u.rank))
+    highest = [
+        u.max(f"precision_from@{place},{points}", pl.when(u.truth & is_reached).then(precision))
+        for place in range(points)
+        for is_reached in [u.true_rank * (points - 1) >= positives * place]
+    ]
+    return pl.when(u.positives() > 0).then(ratio(pl.sum_horizontal(highest), pl.lit(points)))
 
 
 @metric(grain="sample", range=(0, 1), best="max", needs_negatives=False)

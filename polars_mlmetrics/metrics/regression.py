@@ -1,6 +1,6 @@
 """Metrics of a score and a truth that are both real numbers."""
 
-from typing import NamedTuple, Unpack
+from typing import Unpack
 
 import polars as pl
 
@@ -12,8 +12,6 @@ from polars_mlmetrics.formula.parameters import Averaged, BetweenZeroAndOne, Pos
 from polars_mlmetrics.formula.unit import Unit
 
 INFINITY = float("inf")
-End = float | str | pl.Expr
-"""An end of an interval: a column or a row-wise expression, or a number for all rows."""
 Scale = Positive | str | pl.Expr
 """The size of an error that counts as 1: a column or a row-wise expression, or a number for all rows."""
 SMALLEST_TRUTH = 2.0**-52  # what scikit-learn divides by where a truth is 0
@@ -196,7 +194,8 @@ def concordance(u: Unit, *, average: Average = "micro", **options: Unpack[Averag
     """Lin's concordance of score and truth: 2·covariance / (variance of s + variance of t + (mean s - mean t)²).
 
     It is `pearson` less what the scores are too high, too low or too wide (Lin 1989): 1 only where s = t. It has
-    nothing to do with the concordance index of survival models, a share of pairs in order.
+    nothing to do with the concordance index of survival models, a share of pairs in order. Of grades it is Cohen's
+    kappa with quadratic weights.
     """
     together = u.covariation("score_and_truth", ("score", u.score), ("truth", u.real))
     spreads = u.variation("score", u.score) + u.variation("truth", u.real)
@@ -299,70 +298,6 @@ def log_cosh(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]
     small or all large.
     """
     return u.per_row(u.sum("log_cosh", log_cosh_of(u.score - u.real)))
-
-
-@metric(range=(0, 1), best=None, reads=("truth",))
-def interval_coverage(
-    u: Unit, low: End, high: End, *, average: Average = "micro", **options: Unpack[Averaged]
-) -> pl.Expr:
-    """The share of truths that lie within their interval: Σw·[low <= t <= high] / Σw.
-
-    The ends are columns or expressions of each row (or numbers); a row whose ends are the wrong way round is broken.
-    The share is to be near the level
-    that the intervals promise: above it they are too wide. Wide enough they cover all, so look at `interval_width`
-    beside it, or at `interval_score` for both.
-    """
-    interval = _interval_of(u, low, high)
-    covered = u.real.is_between(interval.low, interval.high)
-    return u.per_row(u.sum(f"covered@{interval.name}", covered))
-
-
-@metric(range=(0, INFINITY), best="min", reads=("truth",))
-def interval_width(u: Unit, low: End, high: End, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
-    """The mean width of the intervals of the rows whose truth is known: Σw·(high - low) / Σw.
-
-    Ends as in `interval_coverage`, without which a width says nothing: an interval of no width is the best.
-    """
-    _ = u.real
-    interval = _interval_of(u, low, high)
-    return u.per_row(u.sum(f"width@{interval.name}", interval.high - interval.low))
-
-
-@metric(range=(0, INFINITY), best="min", reads=("truth",))
-def interval_score(
-    u: Unit,
-    low: End,
-    high: End,
-    *,
-    level: BetweenZeroAndOne = 0.9,
-    average: Average = "micro",
-    **options: Unpack[Averaged],
-) -> pl.Expr:
-    """The mean width of intervals, and 2/(1-level) times how far a truth is outside of its own.
-
-    It is lowest for the quantiles (1-level)/2 and (1+level)/2 (Gneiting and Raftery 2007, also called the Winkler
-    score), and in the unit of the truth. It is 2/(1-level) times the `pinball` losses of the two ends together. Ends
-    as in `interval_coverage`.
-    """
-    interval, truth = _interval_of(u, low, high), u.real
-    outside = (interval.low - truth).clip(lower_bound=0) + (truth - interval.high).clip(lower_bound=0)
-    score = interval.high - interval.low + 2 * (1 - level) ** -1 * outside
-    return u.per_row(u.sum(f"interval_score@{level},{interval.name}", score))
-
-
-class Interval(NamedTuple):
-    """The ends of a row's interval, and a name that no other has."""
-
-    low: pl.Expr
-    high: pl.Expr
-    name: str
-
-
-def _interval_of(u: Unit, low: End, high: End) -> Interval:
-    ends = u.of_row("low", low), u.of_row("high", high)
-    name = ",".join(map(text_of, ends))
-    u.breaks_on(f"interval@{name}", ends[0] > ends[1])
-    return Interval(*ends, name)
 
 
 @metric(range=(0, INFINITY), best="min")

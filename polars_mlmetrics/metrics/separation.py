@@ -68,14 +68,17 @@ GINI = Influence(lambda unit: 2 * _auc_of(unit) - 1, lambda bucket, unit: 2 * _a
 PRECISION = Influence(_precision_of, _precision_moved)
 
 
-def _auc_coarseness(u: Unit, *, bins: Bins, grid: Grid, max_fpr: float | None = None, **_: object) -> pl.Expr:
+def _auc_coarseness(
+    u: Unit, *, bins: Bins, grid: Grid, max_fpr: float | None = None, rescaled: bool = True, **_: object
+) -> pl.Expr:
     """Half of the pairs that share a cell, of all pairs; of a part of the curve, what lies within that part."""
     curve = curve_of(u, bins, grid)
     tied, pairs = curve.positives * curve.negatives, curve.all_positives * curve.all_negatives
     if max_fpr is None or max_fpr == 1:
         return ratio(0.5 * tied.sum(), pairs)
     part = _part_within(curve, max_fpr)
-    return _rescaled(ratio((tied * part * (1 - 0.5 * part)).sum(), pairs), max_fpr)
+    area = ratio((tied * part * (1 - 0.5 * part)).sum(), pairs)
+    return _rescaled(area, max_fpr) if rescaled else area
 
 
 def _gini_coarseness(u: Unit, *, bins: Bins, grid: Grid, **_: object) -> pl.Expr:
@@ -100,6 +103,7 @@ def roc_auc(
     u: Unit,
     *,
     max_fpr: PositiveShare | None = None,
+    rescaled: bool = True,
     bins: Bins = None,
     grid: Grid = "logit",
     average: Average = "micro",
@@ -108,12 +112,14 @@ def roc_auc(
     """The chance that a true row scores higher than one that is not true; a tie counts half. Exact and weighted.
 
     `max_fpr` takes the part of the curve up to that false positive rate, rescaled so that chance is 0.5 and the best is
-    1 (McClish). `bins` merges scores into the cells of a fixed grid: "logit" for probabilities, "float" for any score.
-    The cell b of p_b true and n_b other rows then adds an error of at most p_b·n_b / (2·P·N). Where the sum of these
-    exceeds half the width of an interval, its `ci_flag` is "coarse_bins".
+    1 (McClish); with `rescaled=False` it is the area of that part itself, of at most `max_fpr`. `bins` merges scores
+    into the cells of a fixed grid: "logit" for probabilities, "float" for any score. The cell b of p_b true and n_b
+    other rows then adds an error of at most p_b·n_b / (2·P·N). Where the sum of these exceeds half the width of an
+    interval, its `ci_flag` is "coarse_bins".
     """
     if max_fpr is not None and max_fpr < 1:
-        return _partial_auc(curve_of(u, bins, grid), max_fpr)
+        area = _partial_area(curve_of(u, bins, grid), max_fpr)
+        return 0.5 + _rescaled(area - max_fpr**2 * 0.5, max_fpr) if rescaled else area
     return _auc(u, bins, grid)
 
 
@@ -135,11 +141,10 @@ def _auc_of_ranks(u: Unit) -> pl.Expr:
     return ratio_of_counts(in_order, u.positives() * u.negatives())
 
 
-def _partial_auc(curve: Curve, max_fpr: float) -> pl.Expr:
+def _partial_area(curve: Curve, max_fpr: float) -> pl.Expr:
     part, lower = _part_within(curve, max_fpr), curve.positives_upto.shift(1, fill_value=0)
     pairs = (part * curve.negatives * (lower + 0.5 * part * curve.positives)).sum()
-    area = ratio(pairs, curve.all_positives * curve.all_negatives)
-    return 0.5 + _rescaled(area - max_fpr**2 * 0.5, max_fpr)
+    return ratio(pairs, curve.all_positives * curve.all_negatives)
 
 
 def _part_within(curve: Curve, max_fpr: float) -> pl.Expr:
@@ -263,3 +268,41 @@ def lift_at(
     above = curve.positives_upto + curve.negatives_upto - rows
     within = ratio(q * (curve.all_positives + curve.all_negatives) - above, rows).clip(0, 1)
     return curve.of_two_classes(ratio((curve.positives * within).sum(), q * curve.all_positives))
+
+
+@metric(range=(0, 1), best="max", undefined_when="no positives")
+def interpolated_pr_auc(
+    u: Unit, *, bins: Bins = None, grid: Grid = "logit", average: Average = "micro", **options: Unpack[Averaged]
+) -> pl.Expr:
+    """The area under precision against recall, where false positives grow in proportion from a threshold to the next.
+
+    Between two thresholds that is a curve and no straight line (Davis and Goadrich 2006), and of tied rows it is what
+    their random order gives, about. Without ties it is nearly `average_precision`, the sum of steps that most libraries
+    call PR AUC and which has an exact interval; of few scores it is higher or lower. Keras (`summation_method=
+    "interpolation"`) and PRROC have this one. Ties: rows of one score lie between two thresholds. `bins` as in
+    `roc_auc`.
+    """
+    curve = curve_of(u, bins, grid)
+    rows, upto = curve.positives + curve.negatives, curve.positives_upto.shift(1, fill_value=0)
+    rows_upto = upto + curve.negatives_upto.shift(1, fill_value=0)
+    # Over n rows of a step, p of them true, the true ones up to a place are `rest` and p/n of all rows up to it.
+    slope = share(curve.positives, rows)
+    rest = upto - slope * rows_upto
+    bent = pl.when(rows_upto > 0).then(rest * share(rows, rows_upto).log1p()).otherwise(0.0)
+    return ratio((slope * (curve.positives + bent)).sum(), curve.all_positives)
+
+
+@metric(range=(0, 1), best="min", undefined_when="one class only")
+def equal_error_rate(
+    u: Unit, *, bins: Bins = None, grid: Grid = "logit", average: Average = "micro", **options: Unpack[Averaged]
+) -> pl.Expr:
+    """The error rate of the threshold at which FPR = FNR, on the line between the two nearest points of the ROC curve.
+
+    It is a measure of a model, and no way to choose a threshold: for that say what errors cost, by `cost` or
+    `recall_at_fpr`. Ties: rows of one score are one step. `bins` as in `roc_auc`.
+    """
+    curve = curve_of(u, bins, grid)
+    false_rate, excess = curve.fall_out, curve.fall_out + curve.recall - 1
+    before, lack = false_rate.shift(1, fill_value=0), -excess.shift(1, fill_value=-1)
+    crossing = before + share(lack, lack + excess).clip(0, 1) * (false_rate - before)
+    return curve.of_two_classes(pl.when(excess >= 0).then(crossing).min())

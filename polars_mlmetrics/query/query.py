@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -141,6 +141,12 @@ class Query:
         """
         rows = self.with_keys(self.frame)
         return rows.cache() if self.holds_rows and not self.is_at_hand else rows
+
+    def of_metrics(self, metrics: list[Node]) -> Query:
+        """The same query of some of its metrics, and of the same rows: those that Polars holds it holds once."""
+        query = replace(self, metrics=metrics, order=[metric.output_name for metric in metrics])
+        vars(query)["rows"] = self.rows
+        return query
 
     def rows_for(self, by: Sequence[str]) -> pl.LazyFrame:
         """The rows for groups by these keys: once for each value, where one is a value of a list."""

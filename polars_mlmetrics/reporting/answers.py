@@ -18,12 +18,12 @@ from polars_mlmetrics.data.expressions import text_of_key
 from polars_mlmetrics.data.frames import scan_node
 from polars_mlmetrics.data.roles import MODEL as MODELS
 from polars_mlmetrics.errors import MetricError, StateError, TableError
-from polars_mlmetrics.formula.declaration import CATALOGUE
-from polars_mlmetrics.formula.measure import Measure, of_rows_of
+from polars_mlmetrics.formula.measure import Measure, of_rows_used_by
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.row_counts import WEIGHT
-from polars_mlmetrics.metrics.decisions import f1, n_excluded, n_rows, precision, recall, support
-from polars_mlmetrics.metrics.probabilities import calibration_error, log_loss, multiclass_log_loss
+from polars_mlmetrics.metrics.calibration import calibration_error
+from polars_mlmetrics.metrics.decisions import f1
+from polars_mlmetrics.metrics.probabilities import log_loss, multiclass_log_loss
 from polars_mlmetrics.metrics.rankings import label_ranking_average_precision, top_k_accuracy
 from polars_mlmetrics.metrics.separation import average_precision, roc_auc
 from polars_mlmetrics.query.keys import Keys, listed
@@ -31,10 +31,9 @@ from polars_mlmetrics.query.question import Question, check_clusters
 from polars_mlmetrics.query.written import metrics_of
 from polars_mlmetrics.reporting.asked import MODEL, REPORT, WHOLE, ReportQuestion, dtype_of, name_of
 from polars_mlmetrics.reporting.curve_tables import areas_of, best_of, curves_of
+from polars_mlmetrics.reporting.label_tables import LabelTables, labels_of
 from polars_mlmetrics.reporting.looks import MOST_SERIES
 
-N_ROWS = "rows of the label"
-"""The column of how many rows a label has: of samples, where each has it once."""
 WEIGHT_OF_ROWS = "weight of the rows"
 
 
@@ -53,10 +52,10 @@ class Answers:
     differences: pl.DataFrame | None
     weights: pl.DataFrame | None
     """The weights of the rows of the headline, by model and slice; None where each counts as one."""
-    labels: pl.DataFrame | None
-    """Wide: values by model and label, and by one slicing."""
+    labels: LabelTables | None
+    """None where there is no column of labels, or no metric has a value for each."""
     sliced_labels: str
-    """The slicing of `labels`; "" where there is none."""
+    """The slicing of labels; "" where there is none."""
     curves: dict[str, pl.DataFrame]
     areas: pl.DataFrame | None
     """Under the curves: a column for each kind that has an area."""
@@ -92,10 +91,10 @@ def answered(asked: ReportQuestion) -> Answers:
         searched=searched,
         differences=_differences(asked) if asked.has_baseline else None,
         weights=_weights(asked),
-        labels=_labels(asked, sliced),
+        labels=labels_of(asked, sliced),
         sliced_labels=sliced,
         curves=curves,
-        areas=areas_of(asked, curves),
+        areas=areas_of(asked, curves, values),
         best=best_of(asked) if "threshold" in curves else None,
         found=_found(asked, values, searched),
         n_pooled=_pooled(asked),
@@ -107,8 +106,9 @@ def _check_rows(asked: ReportQuestion) -> None:
     if asked.contents is None:
         is_empty = asked.frame.head(1).collect().is_empty()
     else:
-        counts = finish(asked.frame, n_rows(), n_excluded()).collect()
-        is_empty = not any(counts.row(0))
+        metrics = asked.metrics or metrics_of(asked.contents.metrics)
+        counts = finish(asked.frame, metrics, tidy=True).select(pl.col("n_rows", "n_excluded").sum())
+        is_empty = not any(counts.collect().row(0))
     if is_empty:
         what = "table" if asked.contents is None else "state"
         raise TableError(f"the {what} has no rows, and a report needs some: look at its files and filters.")
@@ -135,7 +135,7 @@ def _values(asked: ReportQuestion) -> pl.DataFrame:
 def _evaluated(asked: ReportQuestion, metrics: Sequence[Metric], slices: Sequence[Keys], **more: Any) -> pl.DataFrame:
     """The values of metrics, of a log or of a state."""
     given: dict[str, Any] = {"by": asked.between, "slices": list(slices) or None, **more}
-    given |= {} if {"per", "ci"} & set(more) else asked.level
+    given |= {} if "ci" in more else asked.level
     if asked.contents is not None:
         return asked.with_model(finish(asked.frame, list(metrics), **given))
     return asked.with_model(evaluate(asked.frame, list(metrics), **given, **asked.roles))
@@ -162,7 +162,7 @@ def _weights(asked: ReportQuestion) -> pl.DataFrame | None:
     is_weighted = like.table.weight is not None or asked.table.weight is not None
     if not is_weighted or like.grain == "sample" or not asked.slices:
         return None
-    weight = Metric(of_rows_of(Measure(WEIGHT, {}), like)).alias(WEIGHT_OF_ROWS)
+    weight = Metric(of_rows_used_by(like, Measure(WEIGHT, {}))).alias(WEIGHT_OF_ROWS)
     try:
         return _evaluated(asked, [weight], asked.slices, ci=None)
     except StateError:
@@ -180,43 +180,6 @@ def _slicing_of_labels(asked: ReportQuestion, values: pl.DataFrame) -> str:
     sizes = dict(values.filter(pl.col("slice") != WHOLE).group_by("sliced_by").agg(pl.col("slice").n_unique()).rows())
     single = [name_of(keys[0]) for keys in asked.slices if len(keys) == 1]
     return next((name for name in single if FEWEST_COLUMNS <= sizes.get(name, 0) <= MOST_COLUMNS), "")
-
-
-def _labels(asked: ReportQuestion, sliced: str) -> pl.DataFrame | None:
-    if asked.label is None:
-        return None
-    metrics = _metrics_of_labels(asked)
-    slices = [keys for keys in asked.slices if len(keys) == 1 and name_of(keys[0]) == sliced]
-    if not metrics or name_of(asked.between or "") == asked.label or sliced == asked.label:
-        return None
-    return _evaluated(asked, metrics, slices, per="label")
-
-
-def _metrics_of_labels(asked: ReportQuestion) -> list[Metric]:
-    """The metrics of each label: the headline where it has a value there; of a log also f1, its parts and support."""
-    of_label = [metric for metric in asked.metrics if _has_labels(metric)]
-    if asked.contents is not None:
-        told = [metric for metric in of_label if all(m.grain == "label" for m in metric.tree.measures())]
-        return [*told, *map(_rows_of, told[:1])]
-    is_class = any(m.probe.looks_into for metric in of_label for m in metric.tree.measures())
-    threshold: Any = "argmax" if is_class else 0.5
-    named = [make(threshold=threshold, average="macro") for make in (f1, precision, recall)]
-    metrics = {_name_per_label(metric): metric for metric in [*of_label[:1], *named, support(average="macro")]}
-    return [*metrics.values(), _rows_of(next(iter(metrics.values())))]
-
-
-def _rows_of(metric: Metric) -> Metric:
-    """How many rows a metric is of: of a label, how many samples."""
-    like = metric.tree.measures()[0]
-    return Metric(of_rows_of(Measure(CATALOGUE["n_rows"], {}), like)).alias(N_ROWS)
-
-
-def _has_labels(metric: Metric) -> bool:
-    return all(measure.has_units("label") for measure in metric.tree.measures())
-
-
-def _name_per_label(metric: Metric) -> str:
-    return metric.tree.each(lambda measure: measure.unsettled("label")).output_name
 
 
 # -- slices that are searched for --------------------------------------------------------------------------------------

@@ -14,14 +14,17 @@ from polars_mlmetrics.data.expressions import text_of_key
 from polars_mlmetrics.data.frames import Frame, Names, column_names, is_at_hand
 from polars_mlmetrics.data.roles import MODEL as MODELS
 from polars_mlmetrics.data.roles import Table, checked_roles
+from polars_mlmetrics.data.visible import visible
 from polars_mlmetrics.engine.contents import Contents
 from polars_mlmetrics.errors import INTERNAL, ParameterError
+from polars_mlmetrics.formula.measure import Measure
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.reproduction import signature_of
 from polars_mlmetrics.query.keys import Key, Keys, checked_slices, listed, settled
 from polars_mlmetrics.query.verb import Verb, check_no_roles
 
 MODEL = f"{INTERNAL}model"
+VALUES = ("score", "truth")
 WHOLE = ""
 ALL = "all rows"
 """The name of the one model where no column tells models apart."""
@@ -139,6 +142,24 @@ class ReportQuestion:
             return self.contents.label
         return self.table.label if self.table.label in self.frame.collect_schema() else None
 
+    @cached_property
+    def measures(self) -> list[Measure]:
+        """The measures of its metrics, in their roles here."""
+        return [measure for metric in self.metrics for measure in metric.tree.on_the_rest(self.roles).measures()]
+
+    @cached_property
+    def reads(self) -> list[str]:
+        """Those of score and truth that a metric reads."""
+        return [role for role in VALUES if any(role in measure.declaration.reads for measure in self.measures)]
+
+    @cached_property
+    def needed(self) -> str:
+        """The values that a row of the headline must have, in words."""
+        measures = self.headline.tree.on_the_rest(self.roles).measures()
+        roles = [f"a {role}" for role in VALUES if any(role in measure.declaration.reads for measure in measures)]
+        own = dict.fromkeys(name for measure in measures for name in measure.own_columns.to_be_known)
+        return " or ".join([*roles, *(f"a value of {visible(name)}" for name in own)])
+
     @property
     def level(self) -> dict[str, Any]:
         """How the intervals of values are asked for; nothing where there are none."""
@@ -169,8 +190,7 @@ class ReportQuestion:
         models = [] if self.between is None else [self.between]
         keys = [*models, *(key for each in self.all_slices for key in each)]
         columns = {name for key in keys for name in _columns_of(key)} | ({MODELS} if self.pools_models else set())
-        measures = [measure for metric in self.metrics for measure in metric.tree.on_the_rest(self.roles).measures()]
-        columns |= {name for measure in measures for name in measure.columns_read}
+        columns |= {name for measure in self.measures for name in measure.columns_read}
         columns |= {*self.features, *self.clusters, *self.table.sample, self.table.label, "listed"}
         columns |= {name for role in self.table.values().values() for name in role.meta.root_names()}
         here = self.frame.collect_schema()

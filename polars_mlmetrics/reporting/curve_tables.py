@@ -11,6 +11,7 @@ from polars_mlmetrics.analysis.best_threshold import best_threshold
 from polars_mlmetrics.analysis.curves import curve
 from polars_mlmetrics.analysis.evaluate import evaluate
 from polars_mlmetrics.analysis.finish import finish
+from polars_mlmetrics.curves.stored_bins import ENOUGH
 from polars_mlmetrics.errors import StateError
 from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.formula.measure import Measure
@@ -19,7 +20,7 @@ from polars_mlmetrics.formula.shared import Decision
 from polars_mlmetrics.metrics.decisions import f1
 from polars_mlmetrics.metrics.separation import average_precision, roc_auc
 from polars_mlmetrics.query.written import metrics_of
-from polars_mlmetrics.reporting.asked import ReportQuestion
+from polars_mlmetrics.reporting.asked import MODEL, VALUES, WHOLE, ReportQuestion
 
 BINARY = {"truth", "soft_truth"}
 """How metrics read a truth that has curves."""
@@ -30,17 +31,34 @@ AREAS = {"roc": roc_auc, "pr": average_precision}
 
 def curves_of(asked: ReportQuestion) -> dict[str, pl.DataFrame]:
     """The curves by kind; those without a point are not among them."""
-    measures = [measure for metric in asked.metrics for measure in metric.tree.measures()]
-    if not any(BINARY & set(measure.probe.door.guards) for measure in measures):
+    if not asks_which_are_true(asked):
         return {}
     tables = {
-        "roc": _curve(asked, "roc"),
-        "threshold": _curve(asked, "threshold", of_threshold(asked)),
+        "roc": _curve_of_scores(asked, "roc"),
+        "threshold": _curve_of_scores(asked, "threshold", of_threshold(asked)),
         "calibration": _curve(asked, "calibration", **asked.level),
     }
     found = {kind: table for kind, table in tables.items() if table is not None and _has_points(kind, table)}
     # The points of a roc curve are those of precision and recall.
     return found | ({"pr": _precision_and_recall(found["roc"])} if "roc" in found else {})
+
+
+def asks_which_are_true(asked: ReportQuestion) -> bool:
+    """Whether there are scores, and truths that a metric reads as true or false."""
+    is_binary = any(BINARY & set(measure.probe.door.guards) for measure in asked.measures)
+    return is_binary and len(asked.reads) == len(VALUES)
+
+
+def _curve_of_scores(asked: ReportQuestion, kind: str, *metrics: Metric) -> pl.DataFrame | None:
+    """A curve along the scores: of probabilities in a log only points at the ends of cells, which are found sooner.
+
+    A score that is no probability has no cell; it may stand between those that have one.
+    """
+    if asked.contents is None and any("probability" in each.probe.door.guards for each in asked.measures):
+        table = _curve(asked, kind, *metrics, bins=ENOUGH)
+        if table is not None and _has_points(kind, table):
+            return table
+    return _curve(asked, kind, *metrics)
 
 
 def _curve(asked: ReportQuestion, kind: Any, *metrics: Metric, **more: Any) -> pl.DataFrame | None:
@@ -61,15 +79,21 @@ def _precision_and_recall(roc: pl.DataFrame) -> pl.DataFrame:
     return roc.with_columns(recall="tpr", precision=precision)
 
 
-def areas_of(asked: ReportQuestion, kinds: Iterable[str]) -> pl.DataFrame | None:
+def areas_of(asked: ReportQuestion, kinds: Iterable[str], values: pl.DataFrame) -> pl.DataFrame | None:
     """The areas under curves, a column for each kind: of a log exact ones, of a state those of its bins.
 
-    The points of a curve are some of all, so their area is another one.
+    The points of a curve are some of all, so their area is another one. The page may show it as a metric already.
     """
     more = _bins_held(asked)
     areas = [AREAS[kind](**more).alias(kind) for kind in kinds if kind in AREAS]
     if not areas or (asked.contents is not None and not more):
         return None
+    shown = {metric.output_name for metric in asked.metrics if metric in [area() for area in AREAS.values()]}
+    names = {kind: AREAS[kind]().output_name for kind in kinds if kind in AREAS}
+    if asked.contents is None and shown.issuperset(names.values()):
+        of_whole = values.filter(pl.col("slice").fill_null(WHOLE) == WHOLE)
+        of_kinds = [pl.col("value").filter(metric=name).first().alias(kind) for kind, name in names.items()]
+        return of_whole.group_by(MODEL, maintain_order=True).agg(of_kinds)
     if asked.contents is None:
         return asked.with_model(evaluate(asked.frame, areas, by=asked.between, **asked.roles))
     try:

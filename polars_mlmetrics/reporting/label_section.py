@@ -6,12 +6,15 @@ from typing import Any
 
 import polars as pl
 
+from polars_mlmetrics.analysis.classification_report import RATES
 from polars_mlmetrics.data.expressions import text_of_key
 from polars_mlmetrics.data.visible import visible
-from polars_mlmetrics.reporting.answers import N_ROWS, Answers
+from polars_mlmetrics.formula.shared import Decision
+from polars_mlmetrics.reporting.answers import Answers
 from polars_mlmetrics.reporting.asked import MODEL, WHOLE
 from polars_mlmetrics.reporting.charts import Charts
 from polars_mlmetrics.reporting.findings import Told
+from polars_mlmetrics.reporting.label_tables import N_ROWS, SUPPORT, TRUE_ROWS
 from polars_mlmetrics.reporting.looks import PAGE
 from polars_mlmetrics.reporting.points import described
 from polars_mlmetrics.reporting.wording import as_shown, count, number, signed
@@ -24,64 +27,101 @@ STEPS = (0.02, 0.05, 0.15)
 """Where the colours of the heat map change, in parts of the value of all."""
 
 LABEL = "label_text"
-RANKED, PARTS = "f1", ("precision", "recall")
+RANKED = "f1"
+"""The column that the labels are sorted by."""
 
 
 def label_section(told: Told) -> dict[str, Any]:
     """The table of labels."""
-    asked, labels = told.answers.asked, told.answers.labels
-    if labels is None:
+    tables = told.answers.labels
+    if tables is None:
         return {"absent": _why_absent(told.answers)}
-    assert asked.label is not None
-    whole = labels.filter(pl.col("slice") == WHOLE)
-    metrics = [name for name in _metrics_in(whole, asked.label) if name not in ("support", N_ROWS)]
-    first = RANKED if RANKED in metrics else metrics[0]
-    named = _named(whole, asked.label)
-    best = "max" if first == RANKED else asked.headline.best
+    return _of_report(told, tables.report, tables.decision) if tables.report is not None else _of_headline(told)
+
+
+def _of_report(told: Told, report: pl.DataFrame, decision: Decision) -> dict[str, Any]:
+    """The table of `classification_report`, the weakest label of the candidate first; its averages at the end."""
+    named = _named(report, "label")
     ours = named.filter(pl.col(MODEL) == told.candidate)
-    ours = ours.sort(first, descending=best == "min", nulls_last=True, maintain_order=True)
-    theirs = {(model, label): value for model, label, value in named.select(MODEL, LABEL, first).rows()}
+    labels = ours.filter(pl.col("average").is_null()).sort(RANKED, nulls_last=True, maintain_order=True)
+    theirs = {tuple(key): value for *key, value in named.select(MODEL, "average", LABEL, RANKED).rows()}
+    others = [name for name in told.names if name != told.candidate]
 
-    def value_of(model: str, row: dict[str, Any]) -> str:
-        return number(row[first] if model == told.candidate else theirs.get((model, row[LABEL])))
+    def shown(row: dict[str, Any], name: str) -> dict[str, Any]:
+        rates = [(number(row[rate]), rate == RANKED) for rate in RATES]
+        rates += [(number(theirs.get((model, row["average"], row[LABEL]))), False) for model in others]
+        return {"name": name, "values": [*rates, (_size(row["support"]), False)]}
 
-    more = [name for name in metrics if name != first and (first != RANKED or name in PARTS)]
-    rows = [
-        {
-            "name": row[LABEL],
-            "support": _whole(row.get("support")),
-            "values": [(value_of(name, row), name == told.candidate) for name in told.names],
-            "more": [number(row[name]) for name in more],
-        }
-        for row in ours.head(MOST_LABELS).iter_rows(named=True)
-    ]
+    rows = [shown(row, row[LABEL]) for row in labels.head(MOST_LABELS).to_dicts()]
+    averages = [shown(row, f"{row['average']} average") for row in ours.drop_nulls("average").to_dicts()]
+    # With one model every column is about it.
+    heads = [(rate, visible(told.candidate) if others else "") for rate in RATES]
+    heads += [(RANKED, visible(model)) for model in others]
     return {
+        "heads": [*heads, ("support", "true rows")],
         "rows": rows,
-        "first": visible(first),
-        "more": [visible(name) for name in more],
-        "models": [visible(name) for name in told.names],
-        "candidate": visible(told.candidate),
-        "has_support": "support" in whole.columns,
-        "left": ours.height - len(rows),
-        "weakest": ", ".join(f"{row[LABEL]} ({number(row[first])})" for row in ours.head(2).iter_rows(named=True)),
+        "averages": averages,
+        "lead": _lead(labels, RANKED, told),
+        "left": labels.height - len(rows),
+        "note": _predicted(decision),
     }
 
 
-def _whole(support: float | None) -> str:
-    """How many true rows there are, where truths are true or false."""
-    return count(None if support is None or support != support else round(support))
+def _of_headline(told: Told) -> dict[str, Any]:
+    """The values of each label: the headline in each model, and of the candidate the other metrics that are known."""
+    values, asked = _values(told), told.answers.asked
+    whole = values.filter(pl.col("slice") == WHOLE)
+    first, *more = [name for name in _metrics_in(whole, told) if name not in (SUPPORT, TRUE_ROWS, N_ROWS)]
+    named = _named(whole, asked.label or "")
+    ours = named.filter(pl.col(MODEL) == told.candidate)
+    ours = ours.sort(first, descending=asked.headline.best == "min", nulls_last=True, maintain_order=True)
+    theirs = {(model, label): value for model, label, value in named.select(MODEL, LABEL, first).rows()}
+    rows = []
+    for row in ours.head(MOST_LABELS).to_dicts():
+        of_models = [(number(theirs.get((name, row[LABEL]))), name == told.candidate) for name in told.names]
+        rows.append({"name": row[LABEL], "values": [*of_models, *((number(row[name]), False) for name in more)]})
+    heads = [(visible(first), visible(name)) for name in told.names]
+    return {
+        "heads": [*heads, *((visible(name), visible(told.candidate)) for name in more)],
+        "rows": rows,
+        "averages": [],
+        "lead": _lead(ours, first, told),
+        "left": ours.height - len(rows),
+        "note": "",
+    }
+
+
+def _lead(ordered: pl.DataFrame, name: str, told: Told) -> str:
+    weakest = ", ".join(f"{row[LABEL]} ({number(row[name])})" for row in ordered.head(2).to_dicts())
+    return f"Weakest first, by {visible(name)} of {visible(told.candidate)}: {weakest}."
+
+
+def _predicted(decision: Decision) -> str:
+    if decision.is_argmax:
+        return "Of each sample the label with the best score is predicted."
+    return f"A label is predicted where its score is above {visible(str(decision))}."
+
+
+def _size(support: float | None) -> str:
+    """How many true rows there are: with weights it need not be whole."""
+    is_whole = support is not None and support == support and support == round(support)
+    return count(round(support)) if is_whole and support is not None else number(support)
+
+
+def _values(told: Told) -> pl.DataFrame:
+    assert told.answers.labels is not None
+    assert told.answers.labels.values is not None
+    return told.answers.labels.values
 
 
 def _why_absent(answers: Answers) -> str:
-    if answers.asked.label is None:
-        return "There is no column of labels."
     if answers.asked.contents is not None:
         return "Not in the state: made from the log."
     return "No metric of this report has a value for each label."
 
 
-def _metrics_in(table: pl.DataFrame, label: str) -> list[str]:
-    place = table.columns.index(label)
+def _metrics_in(table: pl.DataFrame, told: Told) -> list[str]:
+    place = table.columns.index(told.answers.asked.label or "")
     return [name for name in table.columns[place + 1 :] if name not in (MODEL, "sliced_by", "slice")]
 
 
@@ -92,11 +132,11 @@ def _named(table: pl.DataFrame, label: str) -> pl.DataFrame:
 def label_plot(told: Told) -> tuple[dict[str, Any], str] | None:
     """The heat map of the headline by label and slice, and its caption."""
     answers, headline = told.answers, told.answers.asked.headline
-    if answers.labels is None or not answers.sliced_labels or headline.best is None:
+    if answers.labels is None or answers.labels.values is None or not answers.sliced_labels or headline.best is None:
         return None
-    assert answers.asked.label is not None
-    name = _metrics_in(answers.labels, answers.asked.label)[0]
-    cells = _cells(told, _named(answers.labels, answers.asked.label), name)
+    values = _values(told)
+    name = _metrics_in(values, told)[0]
+    cells = _cells(told, _named(values, answers.asked.label or ""), name)
     whole = told.of(told.candidate)["value"]
     coloured = cells.filter(pl.col("n") >= FEWEST)
     if coloured.is_empty() or not whole:
@@ -138,7 +178,8 @@ def _cells(told: Told, labels: pl.DataFrame, name: str) -> pl.DataFrame:
     else:
         before, keys = labels.filter(pl.col("slice") == WHOLE, pl.col(MODEL) == told.candidate), [LABEL]
     before = before.select(*keys, pl.col(name).alias("before"), pl.col(N_ROWS).alias("n_before"))
-    weight = pl.col("support").fill_null(0) if "support" in ours.columns else pl.lit(0.0)
+    sizes = [name for name in (TRUE_ROWS, SUPPORT) if name in ours.columns]
+    weight = pl.col(sizes[0]).fill_null(0) if sizes else pl.lit(0.0)
     joined = ours.join(before, on=keys, maintain_order="left").with_columns(
         change=pl.col(name) - pl.col("before"), weight=weight, n=pl.min_horizontal(N_ROWS, "n_before")
     )

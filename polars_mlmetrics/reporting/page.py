@@ -16,7 +16,7 @@ import polars as pl
 from polars_mlmetrics.data.expressions import text_of
 from polars_mlmetrics.data.visible import visible
 from polars_mlmetrics.formula.metric import Metric
-from polars_mlmetrics.reporting.asked import MODEL, ReportQuestion, name_of
+from polars_mlmetrics.reporting.asked import MODEL, VALUES, ReportQuestion, name_of
 from polars_mlmetrics.reporting.curve_sections import calibration_section, curve_section, dates_of, time_section
 from polars_mlmetrics.reporting.drawing import drawn
 from polars_mlmetrics.reporting.findings import FEWEST, Strong, Told
@@ -29,6 +29,9 @@ from polars_mlmetrics.version import VERSION
 
 NAMES = ("Summary", "Models", "Slices", "Labels", "Curves", "Calibration", "Time", "Data")
 SECTIONS = [*((name.lower(), name) for name in NAMES), ("made", "How this was made")]
+OF_SCORES = {"curves", "calibration"}
+"""The sections of which each needs scores and truths."""
+
 NOT_HELD = "Not in the state: made from the log."
 Section = dict[str, Any]
 
@@ -49,7 +52,7 @@ def page_of(told: Told, title: str | None, *, static: bool) -> str:
         place=place_of,
         title=title_of(told, title),
         sizes=sizes_of(told, dates_of(told)),
-        sections=SECTIONS,
+        sections=_places(told.answers.asked),
         cards=cards(told),
         fewest=FEWEST,
         static=static,
@@ -72,6 +75,13 @@ def _template() -> Any:
 
 def _text(kind: str) -> str:
     return files(__package__).joinpath("template", f"page.{kind}").read_text("utf-8")
+
+
+def _places(asked: ReportQuestion) -> dict[str, str]:
+    """The sections of a page by their places. Of a log that can never have one, it is not there at all."""
+    never = {"labels"} if asked.label is None else set()
+    never |= OF_SCORES if len(asked.reads) < len(VALUES) else set()
+    return {place: name for place, name in SECTIONS if place not in never}
 
 
 def _sections(told: Told) -> dict[str, Any]:
@@ -103,7 +113,7 @@ def _models(told: Told) -> Section:
     notes += ["Bold is the best of a row."] if len(told.names) > 1 else []
     if told.baseline is not None:
         notes.append(
-            "A difference is taken on the samples that both models scored; it is called better or worse where chance "
+            "A difference is taken on the samples that both models have; it is called better or worse where chance "
             f"alone would seldom give it ({level})."
         )
     return {
@@ -153,14 +163,15 @@ def _made(told: Told) -> list[tuple[str, str, bool]]:
     whole = told.models.filter(pl.col("metric") == asked.headline.output_name)
     left = ", ".join(f"{visible(row[MODEL])} {count(row['n_excluded'])}" for row in whole.iter_rows(named=True))
     table = asked.table
-    roles = {"sample": ", ".join(table.sample), "label": asked.label, **table.values()}
+    values = {role: column for role, column in table.values().items() if role in (*asked.reads, "weight")}
+    roles = {"sample": ", ".join(table.sample), "label": asked.label, **values}
     shown = [f"{role}={_role(column)}" for role, column in roles.items() if column is not None]
     shown += [] if "weight" in roles else ["no weight"]
     return [
         ("call", "\n".join(map(visible, call_of(asked).split("\n"))), True),
         ("read", "a state: no rows" if asked.contents is not None else "a log; this page holds no row of it", False),
         ("roles", visible(", ".join(shown)), False),
-        ("left out", f"rows without a score or a truth: {left}", False),
+        ("left out", f"rows without {asked.needed}: {left}", False),
         ("intervals", _intervals(asked), False),
         ("metrics", "\n".join(map(asked.signature_of, asked.metrics)), True),
         ("versions", f"polars_mlmetrics {VERSION}, polars {pl.__version__}, Python {sys.version.split()[0]}", False),

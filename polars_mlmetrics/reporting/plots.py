@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 
 from polars_mlmetrics.analysis.gap import LARGEST
+from polars_mlmetrics.curves.calibration_curves import SHARES
 from polars_mlmetrics.data.expressions import text_of_key
 from polars_mlmetrics.data.frames import Frame, is_state, schema_of
 from polars_mlmetrics.data.visible import visible
@@ -15,7 +16,18 @@ from polars_mlmetrics.errors import ParameterError, at_callers_line, some
 from polars_mlmetrics.reporting.charts import UNIT, Charts
 from polars_mlmetrics.reporting.libraries import altair
 from polars_mlmetrics.reporting.looks import LIGHT, MOST_SERIES
-from polars_mlmetrics.reporting.points import NAME, SERIES, curve_points, described, series_of, tidied, with_series
+from polars_mlmetrics.reporting.points import (
+    NAME,
+    SERIES,
+    curve_points,
+    described,
+    outline_dots,
+    outline_points,
+    series_of,
+    shares_of_classes,
+    tidied,
+    with_series,
+)
 from polars_mlmetrics.reporting.wording import as_shown, number
 
 MOST_NAMES = 100
@@ -84,6 +96,22 @@ def _calibration(table: pl.DataFrame) -> Any:
     charts = _charts(bins)
     panels = charts.calibrations(bins, series_of(bins))
     return charts.configured(altair("mlm.plot").hconcat(*panels))
+
+
+def _scores(table: pl.DataFrame) -> Any:
+    """A panel for each group, all on one scale: how the scores of each class are spread."""
+    bins = with_series(table, _keys_before(table, "bin"))
+    _check_series(series_of(bins))
+    groups = {name: shares_of_classes(bins.filter(pl.col(SERIES) == name)) for name in series_of(bins)}
+    most = max((share for classes in groups.values() for share in classes["share"]), default=1.0)
+    charts, domains = Charts(LIGHT, list(SHARES)), (UNIT, (0.0, most))
+    titles = "score", "share of the class"
+
+    def panel(name: str, classes: pl.DataFrame) -> Any:
+        outlines, dots = outline_points(classes), outline_dots(classes)
+        return charts.curve(outlines, titles, dots=dots, domains=domains, step="before").properties(title=name)
+
+    return charts.configured(altair("mlm.plot").hconcat(*map(panel, groups, groups.values())))
 
 
 def _differences(table: pl.DataFrame) -> Any:
@@ -248,11 +276,15 @@ def _beside(charts: Charts, lines: pl.DataFrame, of_metric: Callable[[pl.DataFra
 
 def _charts(lines: pl.DataFrame) -> Charts:
     series = series_of(lines)
+    _check_series(series)
+    return Charts(LIGHT, series)
+
+
+def _check_series(series: Sequence[str]) -> None:
     if len(series) > MOST_SERIES:
         raise ParameterError(
             f"a plot tells at most {MOST_SERIES} groups apart, and this table has {len(series)}: filter its rows first."
         )
-    return Charts(LIGHT, series)
 
 
 def _check_names(number_of: int) -> None:
@@ -295,6 +327,7 @@ KINDS: Sequence[tuple[set[str], Callable[[pl.DataFrame], Any]]] = [
     ({"threshold", "recall", "precision"}, _curve("pr")),
     ({"threshold", "metric", "value"}, _thresholds),
     ({"bin", "score", "truth", "bin_low"}, _calibration),
+    ({"bin", "bin_low", *SHARES.values()}, _scores),
     ({"difference", "baseline_value", "verdict"}, _differences),
     ({"gap", "rest", "hidden_by"}, _found),
     ({"rank_low", "rank_high", "tied_with_best"}, _ranks),

@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from polars_mlmetrics.curves.calibration_curves import SHARES
 from polars_mlmetrics.data.expressions import text_of_key
 from polars_mlmetrics.data.visible import visible
 from polars_mlmetrics.errors import INTERNAL
@@ -94,6 +95,29 @@ def calibration_points(frame: pl.DataFrame) -> list[dict[str, Any]]:
     bins = _with_ends(frame.drop_nulls(["score", "truth"]))
     sides = {"left": "bin_low", "right": "bin_high"}
     return described(bins, text, x="score", y="truth", **ENDS, **sides, n="n_rows", series=SERIES)
+
+
+def shares_of_classes(frame: pl.DataFrame) -> pl.DataFrame:
+    """The bins of a group, from the highest score down, with the share of each class: a series for each."""
+    sides = frame.sort("bin", descending=True).select("bin_low", "bin_high", *SHARES.values())
+    classes = (sides.with_columns(pl.lit(name).alias(SERIES), share=column) for name, column in SHARES.items())
+    return pl.concat(classes).filter(pl.col("share").is_finite())
+
+
+def outline_points(classes: pl.DataFrame) -> list[dict[str, Any]]:
+    """The outlines of classes, from the highest score down: at the end of the last bin nothing is left."""
+    ends = classes.filter(pl.col("bin_low") == pl.col("bin_low").max()).with_columns(bin_low="bin_high", share=0.0)
+    return curve_points(pl.concat([ends, classes]).with_columns(low=0.0, high="share"), "bin_low", "share")
+
+
+def outline_dots(classes: pl.DataFrame) -> list[dict[str, Any]]:
+    """A dot on each bin of a class, and what is there in words."""
+
+    def text(row: dict[str, Any]) -> str:
+        sides = f"{number(row['bin_low'])} to {number(row['bin_high'])}"
+        return f"{number(row['share'])} of the {row[SERIES]} score {sides}"
+
+    return described(classes, text, x=pl.mean_horizontal("bin_low", "bin_high"), y="share", series=SERIES)
 
 
 def value_points(tidy: pl.DataFrame, name: str) -> list[dict[str, Any]]:

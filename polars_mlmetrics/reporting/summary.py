@@ -281,14 +281,14 @@ def _names(keys: Sequence[Any]) -> list[str]:
 
 
 def _left_out(told: Told) -> list[Sentence]:
-    """How many rows of the headline have no score or truth."""
+    """How many rows the headline leaves out, and why."""
     whole = told.of(told.candidate)
     if not whole["n_excluded"]:
         return []
     total = pl.DataFrame({"part": [whole["n_excluded"]], "rest": [whole["n_rows"]]})
     share = total.select(ratio(pl.col("part"), pl.col("part") + pl.col("rest"))).item()
     name = "" if len(told.names) == 1 else f" of {visible(told.candidate)}"
-    return [[Strong(percent(share)), f" of the rows{name} lack a score or a truth and are left out."]]
+    return [[Strong(percent(share)), f" of the rows{name} lack {told.answers.asked.needed} and are left out."]]
 
 
 def _problems(problems: pl.DataFrame | None) -> list[Sentence]:

@@ -14,7 +14,15 @@ from polars_mlmetrics.data.roles import Roles, checked_roles
 from polars_mlmetrics.engine.buckets import BUCKETS
 from polars_mlmetrics.engine.contents import Contents, check_once
 from polars_mlmetrics.engine.progress import tracked
-from polars_mlmetrics.errors import ColumnError, FileError, MetricError, ParameterError, StateError, at_callers_line
+from polars_mlmetrics.errors import (
+    ColumnError,
+    FileError,
+    MetricError,
+    ParameterError,
+    StateError,
+    TableError,
+    at_callers_line,
+)
 from polars_mlmetrics.formula.parameters import check_parameter
 from polars_mlmetrics.places.credentials import Provider
 from polars_mlmetrics.places.finding import Source
@@ -162,7 +170,7 @@ class _Part:
             return self.log.rows.collect_schema()
         except pl.exceptions.PolarsError as error:
             _ = self.log.source  # a file that cannot be read says so itself
-            raise FileError(f"{self.log.path}: prepare= failed on this file: {self.log.words_for(error)}") from None
+            raise TableError(f"{self.log.path}: its rows cannot be prepared: {self.log.words_for(error)}") from None
 
     def state_of(self, metrics: Sequence[Any], options: Mapping[str, Any]) -> pl.LazyFrame:
         """The state that is asked for."""

@@ -120,6 +120,20 @@ def test_a_lazy_log_has_a_lazy_report() -> None:
         assert_frame_equal(lazy.collect(engine=engine), eager, rel_tol=1e-12)
 
 
+@pytest.mark.parametrize("options", [{}, {"ci": 0.95}], ids=["values", "intervals"])
+def test_what_is_upstream_runs_once(options: dict[str, Any]) -> None:
+    rows, runs = classes(), []
+
+    def counted(part: pl.DataFrame) -> pl.DataFrame:
+        runs.append(part.height)
+        return part
+
+    lazy = rows.lazy().map_batches(counted, schema=rows.schema)
+    table = mlm.classification_report(lazy, **options).collect()
+    assert runs == [rows.height]
+    assert_frame_equal(table, mlm.classification_report(rows, **options), rel_tol=1e-12)
+
+
 def test_other_names_and_no_rows() -> None:
     rows = classes().rename({"label": "class", "score": "p", "truth": "is"})
     roles: dict[str, Any] = {"label": "class", "score": "p", "truth": "is"}

@@ -59,6 +59,7 @@ CALLS: dict[str, tuple[Callable[[Any], Any], pl.Schema]] = {
         lambda log: mlm.curve(log, "calibration", by="model", ci=0.9),
         pl.Schema({**calibration_curves.COLUMNS, **ENDS}),
     ),
+    "curve('scores')": (lambda log: mlm.curve(log, "scores", by="model"), calibration_curves.OF_SCORES),
     **{
         f"curve({kind!r})": (lambda log, kind=kind: mlm.curve(log, kind, by="model"), rank_curves.columns_of(kind))
         for kind in rank_curves.KINDS

@@ -234,6 +234,7 @@ CASES = [
         log=pl.concat([MODELS, CLEAN.head(2).with_columns(pl.col("sample") + 2, model=pl.lit("x"))]),
     ),
     Case("samples_in_common", "info", 2, 2, ["sample=1", "sample=2"], MODELS, by="model", of="samples"),
+    Case("no_rows", "error", 1, 1, [], CLEAN.clear(), of="groups"),
     Case("weight_unused", "info", 4, 4, [], CLEAN.with_columns(weight=0.5)),
     Case(
         "score_no_probability", "error", 2, 4, [shown(0, score=1.5), shown(3, score="-inf")],

@@ -277,6 +277,7 @@ def test_every_line_is_of_one_kind() -> None:
     assert asks == {
         *("score_out_of_range", "threshold_no_probability", "label_never_true", "group_of_one_class"),
         *("looks_multiclass", "classes_as_labels", "models_pooled", "samples_in_common", "weight_unused"),
+        "no_rows",
         *("slices_of_few_rows", "slices_of_floats", "cluster_unused", *SIZES),
     }
 

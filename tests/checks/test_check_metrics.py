@@ -116,3 +116,71 @@ def test_what_was_not_looked_for_can_be_listed() -> None:
     assert skipped.select("count", "share", "fix").unique().rows() == [(None, None, None)]
     of_prices = check(PRICES, metrics=[mlm.rmse()], skipped=True).filter(severity="skipped")["problem"]
     assert {"truth_not_binary", "score_out_of_range", "looks_multiclass"} <= {*of_prices}
+
+
+# -- metrics that read neither the score nor the truth -----------------------------------------------------------------
+
+SAMPLES = [number for number in range(6) for _ in ("old", "new")]
+LATENCIES = pl.DataFrame(
+    {
+        "sample": [*SAMPLES, 5],
+        "model": ["old", "new"] * 6 + ["new"],
+        "latency": [float(number) for number in range(12)] + [11.0],
+        "ok": [True] * 12 + [False],
+        "heavy": [1.0, 2.0] * 5 + [None, 1.0, -1.0],
+        "country": ["DE", "FR"] * 6 + ["FR"],
+    }
+)
+"""A log without scores and truths, with a sample that is there twice."""
+
+OWN = [mlm.mean("latency"), mlm.share(pl.col("ok"))]
+
+
+@pytest.mark.parametrize("rows", [LATENCIES, LATENCIES.lazy()], ids=["DataFrame", "LazyFrame"])
+def test_a_table_without_scores_and_truths_is_checked_for_what_it_has(rows: Any) -> None:
+    assert told(rows, by="model", metrics=OWN) == {"duplicate": 1, "samples_in_common": 6}
+    assert told(rows, metrics=OWN[0]) == {"models_pooled": 6, "duplicate": 1}
+    weighted = told(rows, by="model", metrics=OWN, weight="heavy")
+    of_weights = {"weight_null": 1, "weight_negative": 1, "weight_varies": 1}
+    assert weighted == of_weights | {"duplicate": 1, "samples_in_common": 6}
+    found = told(rows, by="model", slices=["country"], metrics=OWN)
+    assert found["slices_differ_between_models"] == 6
+
+
+def test_a_table_without_keys_has_its_rows() -> None:
+    """Nothing but the number of rows is read of it."""
+    alone = LATENCIES.select("latency")
+    sizes = dict(check(alone, metrics=OWN[0]).select("problem", "count").rows())
+    assert sizes == {"rows": 13, "groups": 1}
+
+
+def test_roles_that_no_metric_reads_are_not_looked_at() -> None:
+    log = of_score(0.9, math.nan, None, 7.0).with_columns(latency=1.0)
+    assert {"score_nan", "score_null", "score_out_of_range"} <= told(log).keys()
+    assert told(log, metrics=mlm.mean("latency")) == {}
+    skipped = check(log, metrics=mlm.mean("latency"), skipped=True).filter(severity="skipped")["problem"]
+    assert {"score_nan", "score_null", "truth_null", "truth_contradicted"} <= {*skipped}
+    # One of the metrics is enough.
+    assert told(log, metrics=[mlm.mean("latency"), mlm.roc_auc()]) == {"score_nan": 1, "score_null": 1}
+
+
+def test_only_what_is_read_must_be_there() -> None:
+    trials = CLEAN.drop("score")
+    assert told(trials, metrics=mlm.pass_at(1)) == {}
+    judges = CLEAN.drop("truth")
+    assert told(judges, metrics=mlm.krippendorff_alpha()) == {}
+    with pytest.raises(mlm.ColumnError, match=r"score column 'score' is not in the table \(sample, label, truth\)\.$"):
+        check(trials, metrics=[mlm.pass_at(1), mlm.recall()])
+    with pytest.raises(mlm.ColumnError, match="score column 'scroe' is not in the table"):
+        check(judges, metrics=mlm.krippendorff_alpha(), score="scroe")
+    with pytest.raises(mlm.ColumnError, match="Name the metrics that you want, if none of them reads it"):
+        check(trials)
+    moved = CLEAN.rename({"score": "p", "truth": "clicked"})
+    assert told(moved, metrics=mlm.recall().on(score="p", truth="clicked")) == {}
+
+
+def test_lines_of_such_a_table_name_no_metric_of_scores() -> None:
+    row = row_of("weight_unused", LATENCIES.rename({"heavy": "weight"}), by="model", metrics=OWN)
+    assert row["fix"] == "mlm.evaluate(log, ..., weight='weight')"
+    scored = CLEAN.with_columns(weight=1.0)
+    assert row_of("weight_unused", scored)["fix"] == "mlm.evaluate(log, mlm.accuracy(), weight='weight')"

@@ -291,3 +291,17 @@ def test_what_cannot_be_profiled_is_refused_early(options: dict[str, Any], error
     for frame in (LOG, LOG.lazy()):
         with pytest.raises(error, match=said):
             mlm.profile(frame, **options)
+
+
+def test_a_table_may_lack_what_is_not_named() -> None:
+    kept = LOG.select("sample", "model", "fold")
+    assert [line for line in lines(kept, by="model") if line[0] == "null"] == [
+        ("null", "sample", 1, 0.2),
+        ("null", "model", 1, 0.2),
+        ("null", "fold", 0, 0.0),
+    ]
+    for role in ("score", "truth"):
+        whole, less = lines(LOG, by="model"), lines(LOG.drop(role), by="model")
+        assert less == [line for line in whole if role not in line[:2]]
+    alone = LOG.select("fold")
+    assert lines(alone) == [("rows", "", 5, None), ("groups", "", 1, None), ("null", "fold", 0, 0.0)]

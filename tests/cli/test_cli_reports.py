@@ -38,7 +38,7 @@ def test_the_comment_links_to_the_page(capsys: pytest.CaptureFixture[str]) -> No
 def only_comments(monkeypatch: pytest.MonkeyPatch) -> None:
     """Labels and curves are in no comment: they are not worked out here."""
     monkeypatch.setattr("polars_mlmetrics.reporting.answers.curves_of", lambda asked: {})
-    monkeypatch.setattr("polars_mlmetrics.reporting.answers._labels", lambda asked, sliced: None)
+    monkeypatch.setattr("polars_mlmetrics.reporting.answers.labels_of", lambda asked, sliced: None)
 
 
 @pytest.mark.usefixtures("only_comments")

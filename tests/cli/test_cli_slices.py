@@ -49,6 +49,7 @@ CURVES: list[tuple[str, Any]] = [
     ("--kind gain --bins 64", lambda: mlm.curve(LOG, "gain", bins=64)),
     ("--kind threshold -m f1 --ci 0.9", lambda: mlm.curve(LOG, "threshold", mlm.f1(), ci=0.9)),
     ("--kind calibration --bins 5 --ci", lambda: mlm.curve(LOG, "calibration", bins=5, ci=0.95)),
+    ("--kind scores --by model --bins 5", lambda: mlm.curve(LOG, "scores", by="model", bins=5)),
 ]
 
 

@@ -326,7 +326,7 @@ def test_a_table_says_why_there_is_no_verdict() -> None:
 
 def test_a_page_and_a_comment_say_why_there_is_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answers, "curves_of", lambda asked: {})
-    monkeypatch.setattr(answers, "_labels", lambda asked, sliced: None)
+    monkeypatch.setattr(answers, "labels_of", lambda asked, sliced: None)
     asked: dict[str, Any] = {"baseline": "old", "slices": ["country"]}
     report = mlm.report(half_apart(), [mlm.accuracy(), mlm.ks()], **asked)
     why = dict(report._told.slices.select("slice", "why").rows())

@@ -214,7 +214,7 @@ def test_a_group_without_a_curve_has_one_row(options: Mapping[str, Any]) -> None
 NOTHING = [mlm.roc_auc(bins=8), mlm.calibration_error(bins=8), mlm.brier_resolution(bins=8)]
 
 
-@pytest.mark.parametrize("kind", ["roc", "pr", "det", "gain", "threshold", "calibration"])
+@pytest.mark.parametrize("kind", ["roc", "pr", "det", "gain", "threshold", "calibration", "scores"])
 @pytest.mark.parametrize("source", ["rows", "bins", "state"])
 def test_a_group_that_weighs_nothing_has_its_points(kind: Any, source: str) -> None:
     """No share is known, but which scores there are is: a group is never missing."""
@@ -224,7 +224,7 @@ def test_a_group_that_weighs_nothing_has_its_points(kind: Any, source: str) -> N
     options: dict[str, Any] = {} if source == "state" else {"weight": "w", "bins": 8 if source == "bins" else None}
     metrics = [mlm.f1()] if kind == "threshold" else []
     found = mlm.curve(frame, kind, *metrics, by="g", **options)
-    first = "bin" if kind == "calibration" else "threshold"
+    first = "bin" if kind in ("calibration", "scores") else "threshold"
     a, b = (found.filter(g=g) for g in "ab")
     # The curve of "a" begins where something is predicted: 0.9 itself has nothing above it.
     extra = 1 if kind == "pr" else 0
@@ -232,6 +232,7 @@ def test_a_group_that_weighs_nothing_has_its_points(kind: Any, source: str) -> N
     values = found.columns[found.columns.index(first) + 1 :]
     shares = [name for name in values if name in {"tpr", "fpr", "fnr", "recall", "precision", "share", "lift", "value"}]
     shares += ["score", "truth"] if kind == "calibration" else []
+    shares += ["share_of_negatives", "share_of_positives"] if kind == "scores" else []
     assert b.select(shares).null_count().row(0) == (b.height,) * len(shares)
 
 

@@ -52,7 +52,8 @@ def test_all_filtered_leaves_the_groups() -> None:
 
 def test_an_empty_frame_is_checked_too() -> None:
     table = mlm.check(LOG.clear(), by="label", weight="weight")
-    assert table.select("problem", "count").rows() == [("rows", 0), ("groups", 0), ("labels", 0), ("samples", 0)]
+    sizes = [("rows", 0), ("groups", 0), ("labels", 0), ("samples", 0)]
+    assert table.select("problem", "count").rows() == [("no_rows", 1), *sizes]
     assert mlm.dedupe(LOG.clear()).equals(LOG.clear())
 
 
@@ -87,7 +88,7 @@ def test_a_list_of_no_rows_is_empty(ask: Callable[[], pl.DataFrame]) -> None:
     assert ask().is_empty()
 
 
-@pytest.mark.parametrize("kind", ["roc", "pr", "gain", "det", "calibration"])
+@pytest.mark.parametrize("kind", ["roc", "pr", "gain", "det", "calibration", "scores"])
 def test_what_has_a_row_for_all_keeps_it_without_rows(kind: Any) -> None:
     assert mlm.curve(ONE, kind).height == mlm.gap(ONE, mlm.recall(), over="label").height == 1
 

@@ -37,6 +37,7 @@ def test_the_table_of_curves() -> None:
         assert names == rank_curves.columns_of(kind).names()
     assert set(rows["threshold"]) == {*threshold_curves.COLUMNS, *ENDS}
     assert set(rows["calibration"]) == {*calibration_curves.COLUMNS, *ENDS}
+    assert set(rows["scores"]) == set(calibration_curves.OF_SCORES)
 
 
 def test_the_table_of_best_thresholds() -> None:

@@ -17,14 +17,15 @@ from tests.support.plans import fallbacks, serialized, wide_log
 OF_LABELS = ["macro", "weighted", "min", "max", "named"]
 
 OF_CLASSES = ("classification_accuracy", "global_accuracy")
+OF_BOTH = ("labelwise_precision", "information_score", "d2_multiclass_log_loss", "label_coverage", "exposure_gini")
+"""Metrics that need the sample and the label of a row."""
 
 
 def made(name: str, average: str = NO_AVERAGE) -> mlm.Metric:
     """A metric of the catalogue, with what it cannot do without."""
     given = {"average": AVERAGES[average]} if average in AVERAGES else {}
     parameters = next(variants(name))
-    if "value" in parameters:
-        parameters["value"] = "score"
+    parameters |= {parameter: "score" for parameter in ("value", "quantile") if parameter in parameters}
     metric = getattr(mlm, name)(**parameters, **given)
     # Of a float score a truth of whole numbers is no class.
     return metric.on(truth=pl.col("truth").cast(pl.Float64)) if name in OF_CLASSES else metric
@@ -119,8 +120,12 @@ def test_an_inline_metric_is_pure(log: pl.LazyFrame, average: str, names: list[s
 CUMULATES = {
     "ks", "recall_at_precision", "precision_at_recall", "recall_at_fpr",
     "lift_at", "median_absolute_error", "d2_pinball", "d2_absolute_error",
+    "interpolated_pr_auc", "equal_error_rate", "calibration_ks", "calibration_kuiper", "exposure_gini",
 }  # fmt: skip
 
+
+# This divides a sum of each label by that of all: the rows gathered are one for each group and label.
+DIVIDES = {"d2_multiclass_log_loss"}
 
 # Unweighted these come from the ranking pass; weights are cumulated.
 CUMULATES_WEIGHTS = {"roc_auc", "gini", "average_precision"}
@@ -138,7 +143,8 @@ def test_a_plan_is_native(plan_of: PlanOf, average: str, names: list[str], weigh
     for name in names:
         cumulates = name in CUMULATES or (name in CUMULATES_WEIGHTS and weight and average != "samples")
         found = fallbacks(plan_of(name, average, weight))
-        assert ["AGGREGATE" in step and "cum_sum" in step for step in found] == [True] * bool(cumulates), (name, found)
+        gathers = ["AGGREGATE" in step and ("cum_sum" in step or name in DIVIDES) for step in found]
+        assert gathers == [True] * bool(cumulates or name in DIVIDES), (name, found)
 
 
 @every_metric
@@ -146,7 +152,7 @@ def test_a_tidy_plan_is_pure_and_native(log: pl.LazyFrame, average: str, names: 
     for name in names:
         plan = mlm.evaluate(log, made(name, average), pl.len(), by="model", min_samples=2, tidy=True)
         assert is_pure(plan), name
-        assert name in CUMULATES or fallbacks(plan) == [], name
+        assert name in CUMULATES | DIVIDES or fallbacks(plan) == [], name
 
 
 @pytest.mark.parametrize("per", ["label", "sample"])
@@ -205,7 +211,7 @@ def test_a_plan_reads_what_its_metric_needs(log: pl.LazyFrame, plan_of: PlanOf, 
         needed = {*mlm.CATALOGUE[name].reads} or {"mean": {"score"}, "share": {"truth"}}[name]
         needed |= {"label"} if average in OF_LABELS else set()
         needed |= {"sample"} if average == "samples" or mlm.CATALOGUE[name].grain == "sample" else set()
-        needed |= {"sample", "label"} if name in ("labelwise_precision", "information_score") else set()
+        needed |= {"sample", "label"} if name in OF_BOTH else set()
         needed |= {"sample"} if name == "krippendorff_alpha" else set()
         assert columns_read(mlm.evaluate(log, made(name, average))) == len(needed), name
         assert columns_read(plan_of(name, average, "w")) == len(needed | {"model", "w"}), name

@@ -23,7 +23,7 @@ RATIOS = {
     "interval_score", "interval_width", "jaccard", "kl_divergence", "log_cosh", "log_loss", "mae", "mape", "mean",
     "mse", "msle", "negative_predictive_value", "net_benefit", "pinball", "poisson_deviance", "poisson_nll",
     "precision", "predicted_rate", "prevalence", "recall", "share", "smape", "specificity", "tweedie_deviance",
-    "tweedie_nll", "wape",
+    "tweedie_nll", "wape", "wis",
 }  # fmt: skip
 """The metrics whose micro average is a sum over rows divided by another."""
 

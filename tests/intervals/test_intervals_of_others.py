@@ -90,8 +90,9 @@ def test_a_range_has_ends_where_a_share_is_made_of_it() -> None:
     kinds = {case.name: kind(case) for case in CASES}
     shares = {name for name, kind in kinds.items() if kind == "kg_wilson"}
     bounded = {name for name, metric in mlm.CATALOGUE.items() if all(map(isfinite, metric.range))}
-    biased = {"calibration_error", "brier_reliability", "brier_resolution", "ks"}
-    assert shares == bounded - biased - {"precision_at_recall", "recall_at_fpr", "recall_at_precision"}
+    biased = {"calibration_error", "calibration_ks", "calibration_kuiper", "brier_reliability", "brier_resolution"}
+    of_points = {"ks", "precision_at_recall", "recall_at_fpr", "recall_at_precision"}
+    assert shares == bounded - biased - of_points - {"exposure_gini", "label_coverage"}
 
 
 @pytest.mark.parametrize("share", [0, 1])

@@ -68,12 +68,14 @@ OF_NAME: dict[str, list[Any]] = {
     "tn": [-0.5],
     "value": ["estimate"],
     "condition": ["truth"],
+    "quantile": ["limit"],
+    "points": [3, 2],
 }
 UNDEFINED = 0.25
 SHARED = ("best", "range", "average", "threshold", "inclusive", "labels", "undefined", "prior", "relevant")
 SCORE_OF = {"probability": "score", "logit": "logit", "positive": "rate", "above -1": "rate", "any": "answer"}
 TRUTH_OF = {
-    "binary": "truth", "soft": "soft", "gain": "gain", "real": "real", "positive": "amount",
+    "binary": "truth", "soft": "soft", "gain": "gain", "real": "real", "of sample": "outcome", "positive": "amount",
     "above -1": "amount", "any": "solution",
 }  # fmt: skip
 
@@ -116,7 +118,7 @@ class Case:
         kind = oracle.score_kind(self.name, self.params)
         if kind != "real":
             return SCORE_OF[kind]
-        return "estimate" if oracle.truth_kind(self.name, self.params) == "real" else "margin"
+        return "estimate" if oracle.truth_kind(self.name, self.params) in ("real", "of sample") else "margin"
 
     @cached_property
     def truth(self) -> str:
@@ -189,7 +191,7 @@ class Case:
     @property
     def knows_copies(self) -> bool:
         """Whether all rows twice are more to it than once, so that it is neither a sum nor a share."""
-        return bool(self.params.get("debiased")) or self.counts_pairs
+        return bool(self.params.get("debiased")) or self.counts_pairs or self.name == "spiegelhalter_z"
 
     @property
     def counts_pairs(self) -> bool:
@@ -236,8 +238,8 @@ class Case:
 
 ROW = {
     "world": "", "fold": 0, "sample": 1, "label": "a", "score": 0.5, "logit": 0.5, "margin": 0.0, "estimate": 0.0,
-    "rate": 1.0, "answer": "x", "truth": 1.0, "soft": 1.0, "real": 1.0, "gain": 1.0, "amount": 1.0, "solution": "x",
-    "weight": 1.0, "limit": 0.5,
+    "rate": 1.0, "answer": "x", "truth": 1.0, "soft": 1.0, "real": 1.0, "outcome": 1.0, "gain": 1.0, "amount": 1.0,
+    "solution": "x", "weight": 1.0, "limit": 0.5,
 }  # fmt: skip
 
 

@@ -62,6 +62,7 @@ def is_nan(value: Any) -> bool:
 MAY_BE: dict[str, Callable[[Any], bool]] = {
     "any": lambda value: True,
     "real": lambda value: True,
+    "of sample": lambda value: True,
     "probability": lambda value: 0 <= value <= 1,
     "logit": math.isfinite,
     "binary": lambda value: value in (0, 1),
@@ -122,6 +123,7 @@ def breaks(name: str, params: Params) -> Callable[[Row], bool]:
             ("score" in reads and value_is_broken(row.score, of_score))
             or ("truth" in reads and value_is_broken(row.truth, of_truth))
             or (reads_limit and row.limit is not None and math.isnan(row.limit))
+            or ("quantile" in params and not 0 < (row.limit or 0) < 1)
             or (bool(reads) and weight_is_broken(row.weight))
         )
 
@@ -133,13 +135,13 @@ def needs_label(name: str, params: Params, grain: str) -> bool:
     by_label = isinstance(params.get("threshold"), Mapping) or params.get("ties") == "ignore"
     prior_of_label = takes(name, "prior") and isinstance(params.get("prior"), Mapping | None)
     of_classes = is_of_classes(name, params, grain) and name != "accuracy"
-    return grain == "label" or by_label or prior_of_label or of_classes
+    return grain == "label" or DECLARED[name].by_label or by_label or prior_of_label or of_classes
 
 
 def limits_of(frame: pl.DataFrame, params: Params) -> list[float | None]:
-    """A threshold or a prior that is worked out from each row."""
-    of_row = params.get("prior", params.get("threshold"))
-    if isinstance(of_row, pl.Expr) or ("prior" in params and isinstance(of_row, str)):
+    """A threshold, a prior or a quantile that is worked out from each row."""
+    of_row = params.get("prior", params.get("quantile", params.get("threshold")))
+    if isinstance(of_row, pl.Expr) or (isinstance(of_row, str) and "threshold" not in params):
         return evaluated(frame, of_row).cast(pl.Float64).to_list()
     return [None] * frame.height
 
@@ -172,7 +174,8 @@ def rows_of(name: str, frame: pl.DataFrame, params: Params, roles: Roles, grain:
         if not in_scope and not references.is_argmax(params.get("threshold")):
             continue
         missing_key = (by_label and label is None) or (by_sample and sample is None)
-        if s is None or t is None or w is None or missing_key:
+        is_null = None in (s, t, w) or ("quantile" in params and limit is None)
+        if is_null or missing_key:
             excluded += in_scope
             continue
         row = Row(sample, label, read_score(s), read_truth(t), float(w), limit=limit, float_type=of_type)

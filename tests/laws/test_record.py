@@ -25,7 +25,7 @@ def record(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(recorded, "answer", once)
-        recorded.write("evaluate", 7, 800, folder)
+        recorded.write("evaluate", 9, 800, folder)
         yield folder
 
 

@@ -255,6 +255,7 @@ WORKED_OUT: dict[str, Any] = {
 
 SUPPORT, N, WEIGHT = frozenset({"support"}), frozenset({"n"}), frozenset({"q_weight"})
 OF_POINTS, EXAMPLES = frozenset({"tp", "fp", "positives", "negatives"}), frozenset({"examples"})
+OF_CLASSES = frozenset({"positives", "negatives"})
 
 A_STATE = Call("state", (METRICS,), {**BY_TWO, **TEAM, **ROLES})
 OF_COST = Call("state", (COST,), {**BY_TWO, **TEAM, **ROLES})
@@ -310,6 +311,7 @@ CALLS = [
         for kind in ("roc", "pr", "det", "gain")
     ),
     Call("curve", ("calibration",), {**BY, "bins": 5, "ci": 0.9, **TEAM, **ROLES}),
+    Call("curve", ("scores",), {**BY, **COUNTRY, "bins": 5, **ROLES}, sums=OF_CLASSES),
     Call("curve", ("threshold", F1), {"points": 5, "ci": 0.9, **TEAM, **ROLES}),
     Call("curve", ("roc",), BY, of=OF_BINS, sums=OF_POINTS),
     Call("curve", ("calibration",), {**BY, **COUNTRY}, of=Call("state", (BINNED,), {**BY_TWO, **ROLES}), is_proof=True),

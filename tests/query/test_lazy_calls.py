@@ -46,6 +46,7 @@ CALLS: dict[str, Callable[[pl.LazyFrame], pl.LazyFrame]] = {
     "curve": lambda log: mlm.curve(log, "roc", by="model", slices=SLICES),
     "curve of a metric": lambda log: mlm.curve(log, "threshold", mlm.f1(), slices=SLICES, ci=0.9),
     "calibration": lambda log: mlm.curve(log, "calibration", slices=SLICES, ci=0.9),
+    "scores": lambda log: mlm.curve(log, "scores", slices=SLICES),
     "best_threshold with folds": lambda log: mlm.best_threshold(log, mlm.f1(), folds=2),
     "best_threshold": lambda log: mlm.best_threshold(log, mlm.f1(), per="label", where=pl.col("day") > 0),
     "state": lambda log: mlm.state(log, mlm.f1(), by=["model", "country"], buckets=64),

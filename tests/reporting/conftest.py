@@ -47,7 +47,7 @@ def without_curves(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def without_labels(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answers, "_labels", lambda asked, sliced: None)
+    monkeypatch.setattr(answers, "labels_of", lambda asked, sliced: None)
 
 
 @pytest.fixture

@@ -68,6 +68,48 @@ def test_thresholds_and_calibration() -> None:
     assert {(row["x"], row["y"], row["n"]) for row in shown} == {(0.2, 0.1, 5), (0.7, 0.9, 7)}
 
 
+EDGES = {"bin": [0, 1, 2], "bin_low": [0.0, 0.25, 0.5], "bin_high": [0.25, 0.5, 0.75]}
+
+
+@pytest.mark.parametrize("lacking", [None, "negatives", "positives"])
+def test_scores_are_drawn_as_the_outlines_of_their_classes(lacking: str | None) -> None:
+    shares = {"negatives": [0.5, 0.2, 0.3], "positives": [0.0, 0.1, 0.9]}
+    outlines = {
+        "negatives": [(0.75, 0.0), (0.5, 0.3), (0.25, 0.2), (0.0, 0.5)],
+        "positives": [(0.75, 0.0), (0.5, 0.9), (0.25, 0.1), (0.0, 0.0)],
+    }
+    table = pl.DataFrame({**EDGES, **{f"share_of_{name}": values for name, values in shares.items()}})
+    if lacking is not None:
+        outlines[lacking] = []
+        table = table.with_columns(pl.lit(None, pl.Float64).alias(f"share_of_{lacking}"))
+    chart = mlm.plot(table.sample(fraction=1, shuffle=True, seed=1))
+    for name, outline in outlines.items():
+        line = {(row["order"], row["x"], row["y"]) for row in points(chart) if "order" in row and row["series"] == name}
+        assert [ends for _, *ends in sorted(line)] == [list(ends) for ends in outline]
+    texts = {row["text"] for row in points(chart) if "text" in row}
+    assert len(texts) == (6 if lacking is None else 3)
+    assert ("0.900 of the positives score 0.500 to 0.750" in texts) == (lacking != "positives")
+    assert "<svg" in drawn([chart.to_dict()])[0]
+
+
+def test_scores_have_a_panel_for_each_group_on_one_scale() -> None:
+    found = mlm.curve(LOG, "scores", by="model", bins=4)
+    broken = mlm.curve(LOG.with_columns(score=pl.lit(2.0)), "scores", by=pl.lit("broken").alias("model"))
+    chart = mlm.plot(pl.concat([found, broken])).to_dict()
+    assert [panel["title"] for panel in chart["hconcat"]] == [*found["model"].unique(maintain_order=True), "broken"]
+    sides = [layer["encoding"]["y"] for panel in chart["hconcat"] for layer in panel["layer"]]
+    tops = {side["scale"]["domain"][1] for side in sides if "scale" in side}
+    assert tops == {max(*found["share_of_negatives"], *found["share_of_positives"])}
+
+
+def test_scores_of_too_many_groups_are_refused() -> None:
+    table = mlm.curve(LOG.with_columns(group=pl.int_range(pl.len()) % 6), "scores", by="group")
+    with pytest.raises(mlm.ParameterError, match="at most 5 groups"):
+        mlm.plot(table)
+    assert len(mlm.plot(table.filter(pl.col("group") < 2)).to_dict()["hconcat"]) == 2
+    assert "hconcat" in mlm.plot(table.clear()).to_dict()
+
+
 @pytest.mark.parametrize("tidy", [False, True])
 def test_slices_are_drawn_with_their_intervals(tidy: bool) -> None:
     metrics = [mlm.log_loss(), mlm.f1()]

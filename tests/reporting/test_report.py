@@ -16,7 +16,7 @@ import pytest
 from sklearn.metrics import f1_score
 
 import polars_mlmetrics as mlm
-from polars_mlmetrics.reporting import answers, libraries
+from polars_mlmetrics.reporting import answers, label_tables, libraries
 from polars_mlmetrics.reporting import page as page_module
 from polars_mlmetrics.reporting.curve_sections import curve_lead
 from polars_mlmetrics.reporting.drawing import drawn
@@ -163,14 +163,18 @@ def test_nothing_is_worked_out_twice_and_a_query_is_run_once(monkeypatch: pytest
 
         return counted
 
-    for name in ("check", "evaluate", "comparison_of", "find_slices", "finish"):
-        monkeypatch.setattr(answers, name, counting(name, getattr(answers, name)))
+    for module, names in (
+        (answers, ("check", "evaluate", "comparison_of", "find_slices", "finish")),
+        (label_tables, ("evaluate", "classification_report", "finish")),
+    ):
+        for name in names:
+            monkeypatch.setattr(module, name, counting(name, getattr(module, name)))
     log = made(200)
     lazy = log.lazy().map_batches(counting("run", pl.DataFrame.clone), schema=log.schema)
     report = mlm.report(lazy, [mlm.log_loss(), mlm.f1()], baseline="champion", slices=SLICES, by="day")
     report.html, report.markdown  # noqa: B018
     # Each of evaluate and compare: the headline by slice, the others of the whole. evaluate: the labels too.
-    assert calls == {"run": 1, "check": 1, "evaluate": 3, "comparison_of": 2}
+    assert calls == {"run": 1, "check": 1, "evaluate": 3, "classification_report": 1, "comparison_of": 2}
 
 
 CLASSES = mlm.from_arrays(

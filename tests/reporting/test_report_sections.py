@@ -124,7 +124,8 @@ def test_metrics_of_samples_leave_the_curve_along_the_threshold_to_f1() -> None:
 
 def test_what_has_no_best_threshold_leaves_the_curve_along_it_to_another() -> None:
     with_benefit = mlm.report(made(100), [mlm.net_benefit(0.2), mlm.f1()])._told
-    curves = [told.answers.curves["threshold"] for told in (with_benefit, mlm.report(made(100), mlm.f1())._told)]
+    with_loss = mlm.report(made(100), [mlm.log_loss(), mlm.f1()])._told
+    curves = [told.answers.curves["threshold"] for told in (with_benefit, with_loss)]
     assert curves[0].equals(curves[1])
 
 

@@ -94,8 +94,8 @@ def test_a_file_that_is_folded_is_not_folded_again_for_what_is_done_to_others() 
         ("score", "prepare must be a function that takes a LazyFrame, not 'score'."),
         (lambda rows: rows.collect(), "prepare must return a LazyFrame, not a DataFrame"),
         (lambda rows: None, "prepare must return a LazyFrame, not a NoneType"),
-        (lambda rows: rows.rename({"no": "yes"}), "logs/01.parquet: prepare= failed on this file: "),
-        (lambda rows: rows.cast({"no": pl.Int64}), "logs/01.parquet: prepare= failed on this file: "),
+        (lambda rows: rows.rename({"no": "yes"}), "logs/01.parquet: its rows cannot be prepared: "),
+        (lambda rows: rows.cast({"no": pl.Int64}), "logs/01.parquet: its rows cannot be prepared: "),
     ],
     ids=["no function", "no lazy frame", "nothing", "a name that is not there", "a type of what is not there"],
 )

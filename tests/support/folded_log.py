@@ -166,7 +166,7 @@ def numbered(refused: Sequence[tuple[Any, ...]]) -> list[str]:
 
 CURVES = {
     "roc_auc", "gini", "average_precision", "ks", "recall_at_precision", "precision_at_recall", "recall_at_fpr",
-    "lift_at",
+    "lift_at", "interpolated_pr_auc", "equal_error_rate", "calibration_ks", "calibration_kuiper",
 }  # fmt: skip
 """Metrics of a curve, which is exact unless bins= are asked for."""
 
@@ -179,7 +179,9 @@ def has_no_state(case: Case) -> bool:
     if case.name == "information_score":
         return case.params.get("prior") is None
     return case.average != "samples" and (
-        case.name in OF_ALL_ROWS or (case.name in CURVES and case.params.get("bins") is None)
+        case.name in OF_ALL_ROWS
+        or case.params.get("strategy") == "quantile"
+        or (case.name in CURVES and case.params.get("bins") is None)
     )
 
 

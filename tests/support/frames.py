@@ -14,12 +14,12 @@ import polars as pl
 KEYS = ["world", "fold"]
 LABELS = ["a", "b", "c", "d", "e"]
 SCORES = ["score", "logit", "margin", "estimate", "rate", "answer"]
-TRUTHS = ["truth", "soft", "real", "gain", "amount", "solution"]
+TRUTHS = ["truth", "soft", "real", "outcome", "gain", "amount", "solution"]
 SCHEMA = {
     "world": pl.String, "fold": pl.Int64, "sample": pl.Int64, "label": pl.String,
     "score": pl.Float64, "logit": pl.Float64, "margin": pl.Float64, "estimate": pl.Float64, "rate": pl.Float64,
-    "answer": pl.String, "truth": pl.Float64, "soft": pl.Float64, "real": pl.Float64, "gain": pl.Float64,
-    "amount": pl.Float64, "solution": pl.String,
+    "answer": pl.String, "truth": pl.Float64, "soft": pl.Float64, "real": pl.Float64,
+    "outcome": pl.Float64, "gain": pl.Float64, "amount": pl.Float64, "solution": pl.String,
     "weight": pl.Float64, "limit": pl.Float64,
 }  # fmt: skip
 
@@ -34,7 +34,7 @@ BROKEN: dict[str, dict[str, float]] = {
     "truth 2, amount 0": {"truth": 2, "amount": 0},
     "truth -1, amount -1": {"truth": -1, "amount": -1},
     "truth 0.3": {"truth": 0.3},
-    "truth NaN": dict.fromkeys(("truth", "soft", "real", "gain", "amount"), float("nan")),
+    "truth NaN": dict.fromkeys(("truth", "soft", "real", "outcome", "gain", "amount"), float("nan")),
     "soft truth 1.5, rate 0": {"soft": 1.5, "rate": 0},
     "soft truth -0.1, rate -1": {"soft": -0.1, "rate": -1},
     "weight NaN": {"weight": float("nan")},
@@ -66,6 +66,7 @@ def plain(kind: str) -> pl.DataFrame:
         "truth": truth,
         "soft": random.choice([0.0, 0.25, 0.5, 1.0, 1.0], size),
         "real": random.choice([-1.0, 0.0, 0.5, 2.0], size),
+        "outcome": [[0.0, 0.5, -1.0, 2.0][sample % 4] for sample in samples],
         "gain": random.choice([0.0, 0.0, 0.5, 1.0, 1.0, 3.0], size),
         "amount": random.choice([0.25, 0.5, 1.0, 1.0, 3.0], size),
         "solution": random.choice(["x", "y"], size),
@@ -166,8 +167,8 @@ def tenths() -> pl.DataFrame:
     columns = {
         "sample": range(20), "label": "a", "score": falling, "logit": falling, "margin": falling,
         "estimate": [place * 7 % 20 + 1.0 for place in range(20)], "rate": 1.0, "answer": "x", "truth": truth,
-        "soft": truth, "real": [0.0] * 19 + [0.5], "gain": truth, "amount": 1.0, "solution": "x", "weight": 0.1,
-        "limit": 0.5, "world": "", "fold": 0,
+        "soft": truth, "real": [0.0] * 19 + [0.5], "outcome": 0.5, "gain": truth,
+        "amount": 1.0, "solution": "x", "weight": 0.1, "limit": 0.5, "world": "", "fold": 0,
     }  # fmt: skip
     return pl.DataFrame(columns).select(list(SCHEMA)).cast(SCHEMA)
 

@@ -48,8 +48,8 @@ class Curve(Call):
 
     @property
     def keys(self) -> list[str]:
-        of_kind = {"threshold": ["metric", "threshold"], "calibration": ["bin"]}.get(self.kind, ["threshold"])
-        return [*super().keys, *of_kind]
+        of_metrics = ["metric"] if self.kind == "threshold" else []
+        return [*super().keys, *of_metrics, "bin" if self.kind in POINTS else "threshold"]
 
     def may_repeat(self, key: Key) -> bool:
         """Whether it is a point at -inf: rows of -inf are the last step of a ranking, and predicted at no threshold."""
@@ -67,7 +67,7 @@ class Curve(Call):
                     assert isinstance(node, Leaf)
                     yield from (((*key, name, *of), row) for of, row in self._values(node, part))
             else:
-                points = self._bins(part) if self.kind == "calibration" else self._points(part)
+                points = POINTS.get(self.kind, Curve._points)(self, part)
                 yield from (((*key, *of), row) for of, row in points)
 
     # -- a ranking ---------------------------------------------------------------------------------------------
@@ -143,6 +143,25 @@ class Curve(Call):
             edges = {"bin_low": Answer(place / count), "bin_high": Answer((place + 1) / count)}
             yield (place,), {"score": number(score), "truth": number(truth), "n_rows": Answer(len(of_bin)), **edges}
 
+    # -- how scores are spread ---------------------------------------------------------------------------------
+
+    def _spread(self, part: Part) -> Iterator[tuple[Key, Row | None]]:
+        rows, count = read_rows(Leaf("brier_score", {}), part, self.roles, "group"), self.options.get("bins", 20)
+        if not rows or any(row.broken for row in rows):
+            yield (None,), dict.fromkeys(SPREAD, NAN if rows else NULL)
+            return
+        for place in range(count):
+            low, high = place / count, (place + 1) / count
+            of_bin = [row for row in rows if low <= row.score and (row.score < high or place == count - 1)]
+            sums = [of_truth(of_bin, truth) for truth in (0, 1)]
+            shares = [share(found, of_truth(rows, truth)) for truth, found in enumerate(sums)]
+            found = zip(SPREAD, map(number, [*sums, *shares]), strict=True)
+            yield (place,), {**dict(found), "bin_low": Answer(low), "bin_high": Answer(high)}
+
+
+POINTS = {"calibration": Curve._bins, "scores": Curve._spread}
+SPREAD = ("negatives", "positives", "share_of_negatives", "share_of_positives")
+
 
 def of_truth(rows: list[Seen], truth: int) -> float:
     return total(row.weight for row in rows if row.truth == truth)
@@ -167,11 +186,11 @@ KINDS: dict[str, Callable[[float, float, float, float], tuple[float | None, ...]
 
 
 def curve(random: Random, table: Table) -> Call:
-    kind = random.choice([*NAMES, "threshold", "threshold", "calibration", "calibration"])
+    kind = random.choice([*NAMES, "threshold", "threshold", *["calibration", "scores"] * 2])
     roles = drawn.roles(random)
     roles["truth"] = "truth" if kind == "threshold" or random.random() < 0.8 else "soft"
-    roles = {**roles, "score": "score"} if kind == "calibration" else roles
-    if kind == "calibration" or kind in NAMES:
+    roles = {**roles, "score": "score"} if kind in POINTS else roles
+    if kind in POINTS or kind in NAMES:
         roles["truth"] = "truth"
     by = some(random, list(KEYS), 1)
     draw = Draw(random, roles, lambda leaf: takes_a_threshold(leaf) and leaf.grain in ("group", "label"))
@@ -179,7 +198,7 @@ def curve(random: Random, table: Table) -> Call:
     free = [name for name in KEYS if name not in by]
     cut = ((random.choice(free),),) if random.random() < 0.3 else None
     options: dict[str, Any] = {}
-    if kind == "calibration":
+    if kind in POINTS:
         options = random.choice([{}, {"bins": 10}, {"bins": 3}])
     elif random.random() < 0.2:
         options = {"points": random.choice([2, 3, 5])}

@@ -102,6 +102,7 @@ def columns(random: Random) -> dict[str, list[Any]]:
     samples = [sample for sample, _ in keys]
     found: dict[str, list[Any]] = {name: [random.choice(values) for _ in keys] for name, values in FINE.items()}
     found["truth"] = random.choice(ARRANGED)(random, keys)
+    found["outcome"] = [float(sample % 3) for sample, _ in keys]
     for name in random.choice([[], [], [], ["score", "margin", "estimate", "rate"], TRUTHS[1:]]):
         found[name] = [found[name][0]] * len(keys)
     found["weight"] = weights(random, samples)

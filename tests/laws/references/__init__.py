@@ -6,8 +6,11 @@ A unit of grain sample comes with all its weights 1. What they must know of a me
 """
 
 from tests.laws.references.agreement import *
+from tests.laws.references.calibration import *
 from tests.laws.references.decisions import *
 from tests.laws.references.deviances import *
+from tests.laws.references.exposure import *
+from tests.laws.references.forecasts import *
 from tests.laws.references.probabilities import *
 from tests.laws.references.rankings import *
 from tests.laws.references.regression import *

@@ -1,6 +1,5 @@
 """The references of probabilities: costs of a score that is one, and calibration."""
 
-import bisect
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,7 +11,6 @@ from tests.laws.references.rows import (
     UnknownLimitError,
     mean,
     negatives_of,
-    over,
     positives_of,
     reference,
     total,
@@ -147,16 +145,6 @@ def multiclass_brier_score(rows: Sequence[Row]) -> float | None:
 
 
 @reference(score="probability")
-def calibration_bias(rows: Sequence[Row], *, logits: bool = False) -> float | None:
-    return mean(rows, [probability(row.score, logits) - row.truth for row in rows])
-
-
-@reference(score="probability")
-def calibration_ratio(rows: Sequence[Row], *, logits: bool = False) -> float | None:
-    return over(total(row.weight * probability(row.score, logits) for row in rows), weight_of(positives_of(rows)))
-
-
-@reference(score="probability")
 def normalized_entropy(rows: Sequence[Row], *, eps: float | str = 1e-15, logits: bool = False) -> float | None:
     """The log loss, as a share of the log loss of whoever knows nothing but how often the truth is true."""
     shares = [weight_of(positives_of(rows)), weight_of(negatives_of(rows))]
@@ -188,89 +176,28 @@ def information_score(rows: Sequence[Row], *, prior: Any = None) -> float | None
     return log2(p) - log2(a) if p > a else log2(1 - a) - log2(1 - p)
 
 
-def rows_by_bin(rows: Sequence[Row], bins: int, logits: bool) -> list[list[tuple[Row, float]]]:
-    """The rows of each bin, with their probabilities."""
-    by_bin: dict[int, list[tuple[Row, float]]] = {}
-    for row in rows:
-        p = probability(row.score, logits)
-        place = bisect.bisect_right([k / bins for k in range(1, bins)], p)
-        by_bin.setdefault(place, []).append((row, p))
-    return [*by_bin.values()]
-
-
-def bins_of(rows: Sequence[Row], bins: int, logits: bool) -> list[tuple[float, float, float]]:
-    """The weight of each bin, its mean probability and its share of truths."""
-    found = []
-    for members in rows_by_bin(rows, bins, logits):
-        size = total(row.weight for row, _ in members)
-        if size > 0:
-            mean_p = total(row.weight * p for row, p in members) / size
-            mean_t = total(row.weight * row.truth for row, _ in members) / size
-            found.append((size, mean_p, mean_t))
-    return found
-
-
-@reference(score="probability")
-def brier_reliability(
-    rows: Sequence[Row], *, bins: int = 15, logits: bool = False, debiased: bool = False
-) -> float | None:
-    if debiased:
-        found = over(total(squared_gap(members) for members in rows_by_bin(rows, bins, logits)), weight_of(rows))
-        return None if found is None else max(0.0, found)
-    return over_bins(rows, bins, logits)
-
-
-def squared_gap(members: Sequence[tuple[Row, float]]) -> float:
-    """The squared gap of a bin less how far its mean is off by chance, squared: by the textbook, of so many copies."""
-    size = total(row.weight for row, _ in members)
-    if size < 2:
-        return 0.0
-    gap = total(row.weight * (p - row.truth) for row, p in members) / size
-    variance = total(row.weight * (p - row.truth - gap) ** 2 for row, p in members) / (size - 1)
-    return size * (gap**2 - variance / size)
-
-
-def over_bins(rows: Sequence[Row], bins: int, logits: bool) -> float | None:
-    """The squared gaps of all bins, by their weights."""
-    found = bins_of(rows, bins, logits)
-    return over(total(size * (p - t) ** 2 for size, p, t in found), total(size for size, _, _ in found))
-
-
-@reference(score="probability")
-def brier_resolution(rows: Sequence[Row], *, bins: int = 15, logits: bool = False) -> float | None:
-    rate, found = mean(rows, [row.truth for row in rows]), bins_of(rows, bins, logits)
-    if rate is None:
+@reference(units="group", score="probability", looks_across=True, by_label=True)
+def d2_multiclass_log_loss(rows: Sequence[Row], *, eps: float | str = 1e-15) -> float | None:
+    """One less the loss of the model by the loss of a model that gives each class its share."""
+    true = positives_of(rows)
+    if len({row.sample for row in true}) < len(true):
+        return math.nan
+    whole = weight_of(true)
+    if whole == 0:
         return None
-    return over(total(size * (t - rate) ** 2 for size, _, t in found), total(size for size, _, _ in found))
-
-
-@reference(score="probability")
-def brier_uncertainty(rows: Sequence[Row], *, logits: bool = False) -> float | None:
-    """The mean squared distance of the truth from how often it is true."""
-    shares = [weight_of(positives_of(rows)), weight_of(negatives_of(rows))]
-    return None if sum(shares) == 0 else math.prod(share / sum(shares) for share in shares)
+    share = {row.label: weight_of(other for other in true if other.label == row.label) / whole for row in true}
+    loss = mean(true, [cost_of(1.0, clip(row.score, smallest(row, eps))) for row in true])
+    of_shares = mean(true, [cost_of(1.0, share[row.label]) if row.weight else 0.0 for row in true])
+    return 1 - loss / of_shares if of_shares and loss is not None else None
 
 
 @reference(score="probability")
 def d2_brier(rows: Sequence[Row], *, logits: bool = False) -> float | None:
-    loss, of_rate = brier_score(rows, logits=logits), brier_uncertainty(rows)
-    return None if not of_rate or loss is None else 1 - loss / of_rate
+    loss, rate = brier_score(rows, logits=logits), mean(rows, [row.truth for row in rows])
+    return None if not rate or rate == 1 or loss is None else 1 - loss / (rate * (1 - rate))
 
 
 @reference(score="probability")
 def d2_log_loss(rows: Sequence[Row], *, eps: float | str = 1e-15, logits: bool = False) -> float | None:
     share = normalized_entropy(rows, eps=eps, logits=logits)
     return None if share is None else 1 - share
-
-
-@reference(score="probability")
-def calibration_error(rows: Sequence[Row], *, bins: int = 15, norm: str = "l1", logits: bool = False) -> float | None:
-    found = bins_of(rows, bins, logits)
-    sizes, gaps = [size for size, _, _ in found], [abs(p - t) for _, p, t in found]
-    if not sizes:
-        return None
-    if norm == "max":
-        return max(gaps)
-    if norm == "l1":
-        return total(size * gap for size, gap in zip(sizes, gaps, strict=True)) / total(sizes)
-    return math.sqrt(total(size * gap**2 for size, gap in zip(sizes, gaps, strict=True)) / total(sizes))

@@ -131,6 +131,22 @@ def r_precision(rows: Sequence[Row]) -> float | None:
     return over(total(hits(rows, positives)), positives)
 
 
+@reference(units="sample")
+def interpolated_precision(rows: Sequence[Row], *, points: int = 11) -> float | None:
+    """At each recall the best precision of a threshold, from there on down the list, on returned rows."""
+    positives = len(positives_of(rows))
+    if positives == 0:
+        return None
+    found = []
+    for row in positives_of(rows):
+        upto = [other for other in rows if other.score >= row.score]
+        if row.score > -math.inf:
+            found.append((Fraction(len(positives_of(upto)), positives), len(positives_of(upto)) / len(upto)))
+    recalls = [Fraction(place, points - 1) for place in range(points)]
+    best = [max((precision for recall, precision in found if recall >= least), default=0.0) for least in recalls]
+    return total(best) / points
+
+
 # Some metrics of a list with ties are the mean over all orders of the tied rows, each as likely as another: exact.
 
 

@@ -112,27 +112,6 @@ def log_cosh(rows: Sequence[Row]) -> float | None:
     return mean(rows, [of(abs(row.score - row.truth)) for row in rows])
 
 
-@reference(reads="truth", truth="real", needs="truth")
-def interval_coverage(rows: Sequence[Row], *, low: float, high: float) -> float | None:
-    return mean(rows, [float(low <= row.truth <= high) for row in rows])
-
-
-@reference(reads="truth", truth="real", needs="truth")
-def interval_width(rows: Sequence[Row], *, low: float, high: float) -> float | None:
-    return mean(rows, [high - low for _ in rows])
-
-
-@reference(reads="truth", truth="real", needs="truth")
-def interval_score(rows: Sequence[Row], *, low: float, high: float, level: float = 0.9) -> float | None:
-    """By the pinball losses of the two quantiles that the ends are."""
-    tail = (1 - level) / 2
-
-    def loss(alpha: float, end: float, truth: float) -> float:
-        return alpha * (truth - end) if truth >= end else (1 - alpha) * (end - truth)
-
-    return mean(rows, [(loss(tail, low, row.truth) + loss(1 - tail, high, row.truth)) / tail for row in rows])
-
-
 @reference(truth="real")
 def huber(rows: Sequence[Row], *, delta: float) -> float | None:
     misses = [abs(row.score - row.truth) for row in rows]

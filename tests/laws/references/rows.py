@@ -18,7 +18,8 @@ class Declared:
     reads: str = "score truth"
     needs: str = "score truth"  # those whose null leaves a row out, read or not
     score: str = "real"  # real | probability | positive | above -1 | any
-    truth: str = "binary"  # binary | soft | gain | real | positive | above -1 | any
+    truth: str = "binary"  # binary | soft | gain | real | of sample | positive | above -1 | any
+    by_label: bool = False  # a row without a label is left out, whatever the units are
     looks_across: bool = False  # the value of a row needs the other rows of its sample, whatever the units are
 
 
@@ -44,7 +45,7 @@ class Row(NamedTuple):
     truth: Any
     weight: float = 1.0
     broken: bool = False
-    limit: float | None = None  # a threshold or a prior that is worked out from the row, or from its group
+    limit: float | None = None  # a threshold, a prior or a quantile that is worked out from the row, or from its group
     top_share: float = 0.0  # 1/m where this is one of the m best labels of its sample, else 0
     highest_negative: float | None = None  # best score of a false label of the same sample
     float_type: type[np.floating[Any]] = np.float64  # what the score column was before it became Float64

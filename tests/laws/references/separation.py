@@ -71,11 +71,17 @@ def points_of(rows: Sequence[Row], bins: int | None, grid: str) -> list[Point]:
 
 @reference()
 def roc_auc(
-    rows: Sequence[Row], *, max_fpr: float | None = None, bins: int | None = None, grid: str = "logit"
+    rows: Sequence[Row],
+    *,
+    max_fpr: float | None = None,
+    rescaled: bool = True,
+    bins: int | None = None,
+    grid: str = "logit",
 ) -> float | None:
     """Chance that a positive is above a negative, pair by pair; a tie is half a win."""
     if max_fpr is not None and max_fpr < 1:
-        return partial_area(points_of(rows, bins, grid), max_fpr)
+        area = partial_area(points_of(rows, bins, grid), max_fpr)
+        return mcclish(area, max_fpr) if rescaled else area
     rows = tied_in_cells(rows, bins, grid)
     positives, negatives = positives_of(rows), negatives_of(rows)
     wins = [
@@ -87,7 +93,7 @@ def roc_auc(
 
 
 def partial_area(points: Sequence[Point], max_fpr: float) -> float | None:
-    """McClish: the area up to a false positive rate, moved and stretched so that chance is 1/2 and the best is 1."""
+    """The area up to a false positive rate."""
     if not points:
         return None
     areas = []
@@ -97,8 +103,13 @@ def partial_area(points: Sequence[Point], max_fpr: float) -> float | None:
         if inside > 0:
             end = one.tpr + (other.tpr - one.tpr) * inside / width
             areas.append(inside * (one.tpr + end) / 2)
+    return total(areas)
+
+
+def mcclish(area: float | None, max_fpr: float) -> float | None:
+    """An area, moved and stretched so that chance is 1/2 and the best is 1."""
     lowest, highest = max_fpr**2 / 2, max_fpr
-    return (1 + (total(areas) - lowest) / (highest - lowest)) / 2
+    return None if area is None else (1 + (area - lowest) / (highest - lowest)) / 2
 
 
 @reference()
@@ -160,3 +171,33 @@ def lift_at(rows: Sequence[Row], *, q: float, bins: int | None = None, grid: str
         if step > 0:
             taken.append((other.tp - one.tp) * min(max((q * everything - before) / step, 0.0), 1.0))
     return (total(taken) / (q * everything)) / (points[-1].positives / everything)
+
+
+@reference()
+def interpolated_pr_auc(rows: Sequence[Row], *, bins: int | None = None, grid: str = "logit") -> float | None:
+    """The area under x / (x + false positives) between two thresholds, along which these grow evenly with x."""
+    rows = tied_in_cells(rows, bins, grid)
+    positives = weight_of(positives_of(rows))
+    if positives == 0:
+        return None
+    areas, tp, fp = [], 0.0, 0.0
+    for score in sorted({row.score for row in rows}, reverse=True):
+        tie = [row for row in rows if row.score == score]
+        true, false = weight_of(positives_of(tie)), weight_of(negatives_of(tie))
+        if true > 0:
+            # x / (x + fp + false / true * (x - tp)) is x / (a x + b), of which x/a - b/a^2 ln(a x + b) is an integral.
+            a, b = 1 + false / true, fp - false / true * tp
+            bent = 0.0 if tp + fp == 0 else b / a**2 * math.log((tp + fp + true + false) / (tp + fp))
+            areas.append(true / a - bent)
+        tp, fp = tp + true, fp + false
+    return total(areas) / positives
+
+
+@reference()
+def equal_error_rate(rows: Sequence[Row], *, bins: int | None = None, grid: str = "logit") -> float | None:
+    """The first crossing of the curve, its points joined, with the line of equal errors."""
+    for one, other in pairwise(points_of(rows, bins, grid)):
+        before, after = one.fpr - (1 - one.tpr), other.fpr - (1 - other.tpr)
+        if after >= 0:
+            return one.fpr + (other.fpr - one.fpr) * (-before / (after - before) if after > before else 0.0)
+    return None

@@ -44,6 +44,7 @@ def frame() -> pl.DataFrame:
         "truth": (np.tile(np.arange(5), 60) == (sample * 7 + 3) % 5).astype(float),
         "soft": random.uniform(size=size),
         "real": random.normal(size=size),
+        "outcome": np.sin(sample),
         "gain": random.choice([0.0, 0.0, 1.0, 2.0, 2.0], size),
         "amount": random.uniform(0.1, 3, size=size),
         "solution": random.choice(["x", "y"], size),

@@ -1,0 +1,138 @@
+"""Pages of logs without scores or truths: of metrics that read other columns, such as the mean of a latency."""
+
+import random
+import re
+from datetime import date, timedelta
+from functools import cache
+from html import unescape
+from typing import Any
+
+import polars as pl
+import pytest
+
+import polars_mlmetrics as mlm
+from polars_mlmetrics.reporting.page import SECTIONS
+
+METRICS = [mlm.mean("latency", best="min"), mlm.share("ok", best="max").alias("answered")]
+ROLES = {"score", "truth", "label"}
+
+
+@cache
+def calls() -> pl.DataFrame:
+    """The calls of two models: the new one is slow in Japan, and some latencies are not known."""
+    draw = random.Random(5)
+    rows = [
+        {
+            "model": model,
+            "sample": sample,
+            "country": ("DE", "FR", "JP")[sample % 3],
+            "day": date(2026, 11, 1) + timedelta(days=sample % 4),
+            "latency": None if sample % 50 == 7 else draw.gauss(130 if (model, sample % 3) == ("new", 2) else 100, 9),
+            "ok": draw.random() < 0.8,
+            "tokens": 1.0 + sample % 4,
+        }
+        for model in ("old", "new")
+        for sample in range(450)
+    ]
+    return pl.DataFrame(rows)
+
+
+def words_of(page: str) -> str:
+    """What a reader sees of a page."""
+    body = re.sub(r"<(style|script|svg)[^>]*>.*?</\1>", " ", page, flags=re.DOTALL)
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", body)).split())
+
+
+@pytest.mark.usefixtures("without_charts")
+@pytest.mark.parametrize("carrier", ["log", "lazy log", "state"])
+@pytest.mark.parametrize("roles", [{}, {"weight": "tokens"}], ids=["plain", "weighted"])
+def test_its_numbers_are_those_of_the_verbs(carrier: str, roles: dict[str, Any]) -> None:
+    state = mlm.state(calls(), METRICS, by=["model", "country", "day"], between="model", **roles)
+    frame: Any = {"log": calls(), "lazy log": calls().lazy(), "state": state}[carrier]
+    given = {} if carrier == "state" else roles
+    report = mlm.report(frame, METRICS, baseline="old", slices=["country"], by="day", **given)
+    findings, page = report._told, words_of(report.html)
+    if carrier == "state":
+        values = mlm.finish(frame, METRICS, by="model", slices=["country"], ci=0.95, tidy=True)
+        differences = mlm.compare(frame, METRICS, baseline="old", slices=["country"])
+    else:
+        values = mlm.evaluate(calls(), METRICS, by="model", slices=["country"], ci=0.95, tidy=True, **roles)
+        differences = mlm.compare(calls(), METRICS, baseline="old", slices=["country"], **roles)
+    for row in values.filter(slice="").to_dicts():
+        shown = findings.of(row["model"], row["metric"])
+        assert [shown[name] for name in ("value", "low", "high")] == pytest.approx(
+            [row["value"], row["low"], row["high"]], rel=1e-12
+        )
+        assert f"{row['value']:.3f} {row['low']:.3f} to {row['high']:.3f}" in page
+    for row in differences.filter(metric="mean_latency").filter(pl.col("slice") != "").to_dicts():
+        difference = f"{row['difference']:+.3f}".replace("-", "−")
+        assert f"{row['slice']} {row['n_pairs']} {difference}" in page
+        assert f"{row['verdict']} {row['value']:.3f} {row['baseline_value']:.3f}" in page
+    assert "mean_latency by day, with its intervals." in page
+    assert "worse where country=JP" in page or "most harm where country=JP" in page
+
+
+@pytest.mark.usefixtures("without_charts")
+def test_only_sections_with_a_meaning_are_there() -> None:
+    report = mlm.report(calls(), METRICS, baseline="old", slices=["country"], by="day")
+    there = re.findall(r'<section id="(\w+)"', report.html)
+    linked = re.findall(r'<a href="#(\w+)"', report.html.split("<nav")[1].split("</nav>")[0])
+    assert there == linked == ["summary", "models", "slices", "time", "data", "made"]
+    assert ROLES.isdisjoint(re.findall(r"\b(\w+)=", words_of(report.html).split(" roles ")[1].split(" left out ")[0]))
+    scored = calls().with_columns(score=0.5, truth=pl.col("ok"), label=pl.lit("a"))
+    page = mlm.report(scored, [*METRICS, mlm.f1()], baseline="old").html
+    assert re.findall(r'<section id="(\w+)"', page) == [place for place, _ in SECTIONS]
+
+
+@pytest.mark.usefixtures("without_charts")
+def test_what_is_left_out_is_said_by_its_columns() -> None:
+    page = words_of(mlm.report(calls(), METRICS, baseline="old").html)
+    assert "left out rows without a value of latency: new 9, old 9" in page
+    assert "2.0 % of the rows of new lack a value of latency and are left out." in page
+    assert "without a score" not in page
+    assert "truth" not in page
+
+
+@pytest.mark.usefixtures("without_charts")
+def test_what_slices_weigh_is_that_of_rows_that_count() -> None:
+    """The heaviest rows of a slice have no latency: they are no part of it."""
+    heavy = pl.when(pl.col("latency").is_null(), pl.col("country") == "JP").then(100.0).otherwise("tokens")
+    log = calls().with_columns(tokens=heavy)
+    findings = mlm.report(log, METRICS[0], baseline="old", slices=["country"], weight="tokens")._told
+    known = log.filter(pl.col("model") == "new", pl.col("latency").is_not_null())
+    parts = dict(known.group_by("country").agg(pl.col("tokens").sum() / known["tokens"].sum()).rows())
+    shown = findings.slices.select(pl.col("slice").str.strip_prefix("country="), "part")
+    assert dict(shown.rows()) == pytest.approx(parts)
+
+
+@pytest.mark.usefixtures("without_charts")
+def test_slices_of_such_a_log_are_searched() -> None:
+    report = mlm.report(calls(), METRICS[0], baseline="old", features=["country"])
+    page = words_of(report.html)
+    found = mlm.find_slices(calls().filter(model="new"), METRICS[0], "country", progress=False).row(0, named=True)
+    assert found["slice"] == "country=JP"
+    assert f"country=JP {found['n_samples']} {100 * found['share']:.0f} %" in page
+
+
+@pytest.mark.usefixtures("without_charts")
+@pytest.mark.parametrize(
+    ("log", "metric", "shown"),
+    [
+        (
+            pl.DataFrame({"sample": [1] * 8 + [2] * 4, "truth": [1] * 4 + [0] * 4 + [1] + [0] * 3}),
+            mlm.pass_at(2),
+            0.643,
+        ),
+        (pl.DataFrame({"sample": [1, 1, 2, 2], "score": [1, 1, 2, 3]}), mlm.krippendorff_alpha(), 0.727),
+    ],
+    ids=["truth alone", "score alone"],
+)
+def test_one_of_score_and_truth_is_enough(log: pl.DataFrame, metric: mlm.Metric, shown: float) -> None:
+    report = mlm.report(log, metric)
+    assert f"{shown:.3f}" in report.markdown
+    assert 'id="curves"' not in report.html
+
+
+def test_a_log_without_scores_needs_metrics() -> None:
+    with pytest.raises(mlm.ColumnError, match=r"score column 'score' .*\. Name the metrics that you want"):
+        mlm.report(calls(), baseline="old")

@@ -25,6 +25,9 @@ CURVE = Verb("curve", takes_states=True)
 Kind = Literal["roc", "pr", "det", "gain", "threshold", "calibration", "scores"]
 WITH_INTERVALS = ("threshold", "calibration")
 OF_BINS = ("calibration", "scores")
+OF_BINS = ("calibration", "scores")
+"""The kinds that have bins where none are named."""
+
 Points = Annotated[int, Above(2)]
 
 
@@ -87,7 +90,8 @@ def curve(
         what depends on one another. Each interval is of its own point: all points at once lie within theirs less
         often, in .3 to .85 of logs.
     passes, memory, progress
-        As in `evaluate`, of a log. They need `bins=`, but for "calibration": without it, all rows are sorted at once.
+        As in `evaluate`, of a log. They need `bins=`, but for "calibration" and "scores": without it, all rows are
+        sorted at once.
     **roles
         Which columns are the sample, label, score, truth and weight.
 
@@ -138,7 +142,7 @@ def curve(
     of_rows = [Metric(Cells(1 if kind in OF_BINS else bins).in_runs())]
     of_points = given or of_rows
     question = Question.read(CURVE, frame, of_points, by, slices, ci=ci, cluster=cluster, roles=roles, schema=schema)
-    if kind != "calibration":
+    if kind not in OF_BINS:
         check_has_bins("curve", passes, bins, question)
     split = question.with_passes(passes, memory, progress=progress)
     columns, of_grouping = _planned(kind, question, bins, points)

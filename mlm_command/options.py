@@ -207,7 +207,7 @@ def _compare(command: Parser) -> None:
 
 
 def _rank(command: Parser) -> None:
-    _add(command, *LOG, _metrics(ONE_METRIC), BETWEEN, BY, SLICES, CI, CLUSTER, *ROLES, *OUTPUT)
+    _add(command, *LOG, _metrics(ONE_METRIC), BETWEEN, BY, SLICES, CI, CLUSTER, *ROLES, *PASSES, *OUTPUT)
 
 
 def _gap(command: Parser) -> None:
@@ -215,12 +215,12 @@ def _gap(command: Parser) -> None:
 
 
 def _decompose(command: Parser) -> None:
-    _add(command, *LOG, _metrics(ONE_METRIC), OVER, BASELINE, BETWEEN, BY, CI, CLUSTER, *ROLES, *OUTPUT)
+    _add(command, *LOG, _metrics(ONE_METRIC), OVER, BASELINE, BETWEEN, BY, CI, CLUSTER, *ROLES, *PASSES, *OUTPUT)
 
 
 def _drift(command: Parser) -> None:
     _add(command, *LOG, BASELINE, BETWEEN, BY, SLICES, _number("--bins", "the cells of scores (10)"))
-    _add(command, CLUSTER, *ROLES, *OUTPUT)
+    _add(command, CLUSTER, *ROLES, *PASSES, *OUTPUT)
 
 
 def _find_slices(command: Parser) -> None:
@@ -242,7 +242,7 @@ def _curve(command: Parser) -> None:
     _add(command, *LOG, kind, _metrics("metrics with a threshold, such as f1, for --kind threshold"), BY, SLICES)
     _add(command, _number("--points", "how many points are enough (200)"))
     _add(command, _number("--bins", "the bins of calibration (15) and of scores (20), or cells of other kinds"))
-    _add(command, CI, CLUSTER, *ROLES, *OUTPUT)
+    _add(command, CI, CLUSTER, *ROLES, *PASSES, *OUTPUT)
 
 
 def _report(command: Parser) -> None:

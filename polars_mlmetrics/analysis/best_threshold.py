@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated, Any, Literal, Unpack
+from typing import Annotated, Any, Literal, TypeGuard, Unpack
 
 import polars as pl
 
 from polars_mlmetrics.curves.elsewhere import value_elsewhere
 from polars_mlmetrics.curves.rank_curves import BROKEN, N_ROWS, points_of
-from polars_mlmetrics.curves.stored_bins import cells_of
+from polars_mlmetrics.curves.stored_bins import cells_of, check_has_bins
 from polars_mlmetrics.curves.threshold_curves import MetricCurve, check_has_thresholds, decisions_of
 from polars_mlmetrics.data.door import check_columns
 from polars_mlmetrics.data.expressions import is_row_wise
-from polars_mlmetrics.data.frames import AnyFrame, as_given, schema_of
+from polars_mlmetrics.data.frames import AnyFrame, as_given, as_given_later, schema_of
 from polars_mlmetrics.data.roles import Roles, checked_roles
 from polars_mlmetrics.engine.buckets import BUCKETS
 from polars_mlmetrics.engine.contents import Contents
@@ -25,7 +25,7 @@ from polars_mlmetrics.formula.curve import Curve
 from polars_mlmetrics.formula.declaration import CATALOGUE
 from polars_mlmetrics.formula.measure import Measure, Node
 from polars_mlmetrics.formula.metric import Metric
-from polars_mlmetrics.formula.parameters import Above, check_parameter
+from polars_mlmetrics.formula.parameters import Above, Count, check_parameter
 from polars_mlmetrics.formula.tree import without_name
 from polars_mlmetrics.metrics.separation import OPERATING
 from polars_mlmetrics.query.keys import KeyColumn, Keys, listed
@@ -53,6 +53,10 @@ def best_threshold(
     by: Keys | None = None,
     where: pl.Expr | None = None,
     folds: int | None = None,
+    bins: int | None = None,
+    passes: int | Literal["auto", "files"] | None = None,
+    memory: int | str | None = None,
+    progress: bool = True,
     **roles: Unpack[Roles],
 ) -> AnyFrame:
     """The threshold at which a metric is best, of every group, and its value there.
@@ -84,6 +88,11 @@ def best_threshold(
         Into how many folds (2 to 64) the samples are cut, by a hash of their ids, for `value_elsewhere`. A metric that
         is the value of one point takes none. Of a state these are made of its buckets. Five folds take about ten times
         as long as none.
+    bins
+        Try the edges of so many cells of a fixed grid, as in `curve`, and not every score: quicker for many rows. A
+        metric that is the value of one point has `bins=` of its own. A state has those that it was made with.
+    passes, memory, progress
+        As in `evaluate`, of a log. They need `bins=`: without it, all rows are sorted at once.
     **roles
         Which columns are the sample, label, score, truth and weight.
 
@@ -126,11 +135,30 @@ def best_threshold(
         query = replace(query, by=[*query.by, KeyColumn(query.roles.label, query.roles.label)])
     names = COLUMNS.names() + ([] if folds is None else ELSEWHERE.names())
     query.check_names(names)
-    table = stacked(query, lambda by: _of_grouping(question, by, folds), names)
-    if per:
+    _check_bins(metric, bins, passes, question)
+    split = question.with_passes(passes, memory, progress=progress)
+
+    def table_of(question: Question) -> pl.LazyFrame:
+        table = stacked(query, lambda by: _of_grouping(question, by, folds, bins), names)
         # Cached: a filter that reached the points would have them worked out anew for each of their readers.
-        table = table.cache().filter(pl.col(query.by[-1].name).is_not_null())
-    return as_given(frame, table)
+        return table.cache().filter(pl.col(query.by[-1].name).is_not_null()) if per else table
+
+    if not split.passes:
+        return as_given(frame, table_of(question))
+    return as_given_later(frame, lambda: table_of(split), lambda: table_of(question))
+
+
+def _check_bins(metric: Metric, bins: int | None, passes: Any, question: Question) -> None:
+    """Refuse passes without bins, which a metric that is the value of one point has itself."""
+    check_parameter("best_threshold", "bins", bins, Count | None)
+    measure = without_name(metric.tree)
+    if not _is_of_one_point(measure):
+        check_has_bins("best_threshold", passes, bins, question)
+        return
+    name = measure.declaration.name
+    if bins is not None:
+        raise ParameterError(f"best_threshold: {name} has bins of its own: pass {name}(..., bins={bins}).")
+    check_has_bins("best_threshold", passes, measure.parameters["bins"], question, name)
 
 
 def _chosen(frame: Any, where: Any, schema: pl.Schema, *, is_of_state: bool) -> Any:
@@ -144,22 +172,26 @@ def _chosen(frame: Any, where: Any, schema: pl.Schema, *, is_of_state: bool) -> 
     return frame.filter(where)
 
 
-def _of_grouping(question: Question, by: list[str], folds: int | None) -> pl.LazyFrame:
+def _of_grouping(question: Question, by: list[str], folds: int | None, bins: int | None) -> pl.LazyFrame:
     """One row a group: the best threshold, the value there and, with folds, the value elsewhere."""
-    best = _best_of(question, by)
+
+    def best_of(question: Question, by: list[str]) -> pl.LazyFrame:
+        return _best_of(question, by, bins)
+
+    best = best_of(question, by)
     if folds is None:
         return best
     [metric], value = question.query.metrics, pl.col("value")
-    elsewhere = value_elsewhere(question, by, metric, folds, _best_of).rename({"value": "value_elsewhere"})
+    elsewhere = value_elsewhere(question, by, metric, folds, best_of, bins).rename({"value": "value_elsewhere"})
     # Where a row is broken, so is the value of all that it is pooled with.
     of_folds = pl.when(value.is_nan()).then(value).otherwise("value_elsewhere").alias("value_elsewhere")
     return matched(best, elsewhere, by, how="left").with_columns(of_folds)
 
 
-def _best_of(question: Question, by: list[str]) -> pl.LazyFrame:
+def _best_of(question: Question, by: list[str], bins: int | None) -> pl.LazyFrame:
     """One row a group: the highest of its best thresholds, and the value there."""
     [metric] = question.query.metrics
-    points, values = _tried(question, by, metric)
+    points, values = _tried(question, by, metric, bins)
     threshold, value, best, broken = map(pl.col, (THRESHOLD, "value", BEST, BROKEN))
     end = value.max() if metric.best == "max" else value.min()
     ends = fold(values, by, [end.alias(BEST), value.is_nan().any().alias(BROKEN)])
@@ -173,21 +205,26 @@ def _best_of(question: Question, by: list[str]) -> pl.LazyFrame:
     return table.select(*by, threshold.alias("threshold"), value, "n_rows")
 
 
-def _tried(question: Question, by: list[str], metric: Node) -> tuple[pl.LazyFrame, pl.LazyFrame]:
+def _is_of_one_point(metric: Node) -> TypeGuard[Measure]:
+    """Whether a metric is the value of one point of the curve."""
+    return isinstance(metric, Measure) and metric.declaration in [CATALOGUE[name] for name in OPERATING]
+
+
+def _tried(question: Question, by: list[str], metric: Node, bins: int | None) -> tuple[pl.LazyFrame, pl.LazyFrame]:
     """The thresholds that are tried, and the value of a metric at each."""
     measure, every = without_name(metric), Thinning(ALL_POINTS)
-    if not isinstance(measure, Measure) or measure.declaration not in [CATALOGUE[name] for name in OPERATING]:
+    if not _is_of_one_point(measure):
         check_has_thresholds("best_threshold", metric, question.query)
         _check_compares_thresholds(metric)
-        curve = MetricCurve(question, by, metric, every)
+        curve = MetricCurve(question, by, metric, every, bins)
         return curve.points, curve.values(metric)
     if measure.grain != "group":
         raise MetricError(
             f"best_threshold: {measure.output_name} is an average of several points of curves. Leave out average=, and "
             "use per='label' for a threshold for each label."
         )
-    bins, grid = measure.parameters["bins"], measure.parameters["grid"]
-    cells = cells_of(question, measure, bins, grid, by_label=measure.table.label in by)
+    own, grid = measure.parameters["bins"], measure.parameters["grid"]
+    cells = cells_of(question, measure, own, grid, by_label=measure.table.label in by)
     points = points_of(question, by, measure, cells, every).cache()
     return points, points.select(*by, THRESHOLD, _worth(measure).alias("value"))
 

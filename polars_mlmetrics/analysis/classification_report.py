@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Unpack
+from typing import Literal, Unpack
 
 import polars as pl
 
 from polars_mlmetrics.analysis.evaluate import values_of
-from polars_mlmetrics.data.frames import AnyFrame, Names, answer_as_given
+from polars_mlmetrics.data.frames import AnyFrame, Names, answer_as_given, as_given_later
 from polars_mlmetrics.data.roles import Roles
 from polars_mlmetrics.errors import INTERNAL, at_callers_line
 from polars_mlmetrics.formula.averages import Average
@@ -38,6 +38,9 @@ def classification_report(
     undefined: float | None = None,
     ci: Level | None = None,
     cluster: Names = None,
+    passes: int | Literal["auto", "files"] | None = None,
+    memory: int | str | None = None,
+    progress: bool = True,
     **roles: Unpack[Roles],
 ) -> AnyFrame:
     """Precision, recall, F1 and support of each label, and their averages, for every group.
@@ -55,6 +58,8 @@ def classification_report(
     undefined
         The value of a label for which a metric is undefined, such as the precision of a label that is never predicted.
         None leaves it out of the averages; scikit-learn takes 0.0.
+    passes, memory, progress
+        As in `evaluate`, of a log.
 
     Returns
     -------
@@ -85,7 +90,10 @@ def classification_report(
     metrics = [metric for average in AVERAGES for metric in _metrics(average, threshold, undefined)]
     question: Question = Question.read(CLASSIFICATION_REPORT, frame, metrics, by, ci=ci, cluster=cluster, roles=roles)
     check_names([*(key.name for key in question.query.by), "label", "average", *_columns(question)])
-    return answer_as_given(frame, question.planned(_table))
+    split = question.with_passes(passes, memory, progress=progress)
+    if not split.passes:
+        return answer_as_given(frame, question.planned(_table))
+    return as_given_later(frame, lambda: _table(split), lambda: _table(question))
 
 
 def _metrics(average: Average, threshold: Threshold, undefined: float | None) -> list[Metric]:

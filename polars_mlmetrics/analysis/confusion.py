@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Unpack
+from typing import Any, Literal, NamedTuple, Unpack
 
 import polars as pl
 
@@ -11,12 +11,12 @@ from polars_mlmetrics.analysis.evaluate import values_of
 from polars_mlmetrics.data.classes import check_classes
 from polars_mlmetrics.data.door import Door, check_columns, check_key_columns, check_roles, types_of
 from polars_mlmetrics.data.expressions import any_of
-from polars_mlmetrics.data.frames import AnyFrame, Names, as_given, schema_of
-from polars_mlmetrics.data.roles import Roles, Table, checked_roles
+from polars_mlmetrics.data.frames import AnyFrame, Names, as_given, as_given_later, schema_of
+from polars_mlmetrics.data.roles import Grain, Roles, Table, checked_roles
 from polars_mlmetrics.engine.folds import fold, matched
 from polars_mlmetrics.engine.plan import Plan, ReadFormulas
 from polars_mlmetrics.engine.replicates import WITHOUT
-from polars_mlmetrics.engine.sources import LogSource
+from polars_mlmetrics.engine.sources import LogSource, PassesSource
 from polars_mlmetrics.errors import (
     INTERNAL,
     ColumnError,
@@ -37,6 +37,7 @@ from polars_mlmetrics.query.query import check_names
 from polars_mlmetrics.query.question import Confidence, Level, Question, check_whole, confidence_of
 from polars_mlmetrics.query.requirements import check_keys
 from polars_mlmetrics.query.results import Result, ResultColumns, wide_names
+from polars_mlmetrics.query.source import passes_over
 from polars_mlmetrics.query.verb import Verb
 
 CONFUSION = Verb("confusion")
@@ -68,6 +69,9 @@ CELLS = {
     "tn": Cell(decisions.true_negatives, decisions.specificity, truth=False, predicted=False),
 }
 
+BYTES_A_ROW = 150
+"""Bytes that a row takes, about, while the best class of each sample is looked for."""
+
 SEVERAL = "confusion of classes needs one true class per sample. Otherwise pass threshold=, e.g. 0.5"
 
 
@@ -80,6 +84,9 @@ def confusion(
     inclusive: bool = False,
     ci: Level | None = None,
     cluster: Names = None,
+    passes: int | Literal["auto", "files"] | None = None,
+    memory: int | str | None = None,
+    progress: bool = True,
     **roles: Unpack[Roles],
 ) -> AnyFrame:
     """How often each true class is predicted as each class: a row for every pair that occurs, with its weight.
@@ -110,6 +117,8 @@ def confusion(
         are in this cell), between `share_low` and `share_high`.
     cluster
         The columns that say which samples depend on one another, such as the user. None is the sample.
+    passes, memory, progress
+        As in `evaluate`.
     **roles
         Which columns are the sample, label, score, truth and weight.
 
@@ -177,7 +186,6 @@ def confusion(
     schema = schema_of(frame, CONFUSION.name)
     reader: KeyReader = KeyReader(CONFUSION.rows(frame, schema), schema, frame=frame)
     keys: list[KeyColumn] = reader.read(by)
-    rows = reader.rows()
     CONFUSION.check_level(ci, cluster)
     shares: list[str] = [] if ci is None else SHARES
     if "label" in roles:
@@ -189,21 +197,30 @@ def confusion(
         check_names([*(key.name for key in keys), *labels, *OF_CELLS, *shares])
         metrics = _of_decision(threshold, inclusive, has_shares=ci is not None)
         question = Question.read(CONFUSION, frame, metrics, by, ci=ci, cluster=cluster, roles=roles, schema=schema)
-        decided = question.planned(lambda of: values_of(of, "label" if labels else None))
-        result = _cells(decided.filter(pl.col("n") > 0), [*(key.name for key in keys), *labels], shares)
-    else:
-        check_names([*(key.name for key in keys), *RESULTS, *shares])
-        _check(table, schema, is_hard=not labels)
-        check_keys("confusion", [*columns_of(keys, reader.added), *table.sample], schema)
-        door = Door(table, reads=frozenset({"label"} if labels else ()), types=types_of(schema, table))
-        if labels and isinstance(frame, pl.DataFrame):
-            _check_true_classes(rows, door, keys)
-        confidence, buckets = confidence_of(CONFUSION, frame, schema, ci, cluster, roles)
-        rows = buckets.of_rows(rows)
-        if labels and cluster is not None and isinstance(frame, pl.DataFrame):
-            check_whole(rows, [key.column for key in keys], table.sample, "confusion of classes")
-        result = _pairs(rows, door, keys, confidence, is_hard=not labels)
-    return as_given(frame, result)
+        split = question.with_passes(passes, memory, progress=progress)
+        columns = [*(key.name for key in keys), *labels]
+        result = _cells(question.planned(_decided), columns, shares)
+        if not split.passes:
+            return as_given(frame, result)
+        return as_given_later(frame, lambda: _cells(_decided(split), columns, shares), lambda: result)
+    check_names([*(key.name for key in keys), *RESULTS, *shares])
+    _check(table, schema, is_hard=not labels)
+    check_keys("confusion", [*columns_of(keys, reader.added), *table.sample], schema)
+    confidence, buckets = confidence_of(CONFUSION, frame, schema, ci, cluster, roles)
+    pairs = PairsOfClasses(table, schema, keys, confidence, is_hard=not labels)
+    if isinstance(frame, pl.DataFrame):
+        pairs.check(buckets.of_rows(reader.rows()), has_cluster=cluster is not None)
+
+    def prepared(rows: pl.LazyFrame) -> pl.LazyFrame:
+        return buckets.of_rows(rows.with_columns(reader.added))
+
+    log = CONFUSION.rows(frame, schema)
+    parts = passes_over(log, prepared, table.sample, passes, memory, progress=progress)
+    result = pairs.table(LogSource(buckets.of_rows(reader.rows()), table.label, schema))
+    # Without labels each row is a sample, and Polars streams them.
+    if parts is None or not labels:
+        return as_given(frame, result)
+    return as_given_later(frame, lambda: pairs.table(PassesSource(parts, table.label, schema)), lambda: result)
 
 
 # --- decisions --------------------------------------------------------------------------------------------------------
@@ -220,6 +237,13 @@ def _of_decision(threshold: Threshold, inclusive: bool, *, has_shares: bool) -> 
     if has_shares:
         metrics += [cell.share(**decided).alias(_rate(name)) for name, cell in CELLS.items()]
     return [*metrics, decisions.n_rows().alias("n")]
+
+
+def _decided(question: Question) -> pl.LazyFrame:
+    """One row for each group, and for each label of it where there are labels, with the counts of its cells."""
+    [measure, *_] = question.query.measures
+    has_labels = measure.table.label in question.query.schema
+    return values_of(question, "label" if has_labels else None).filter(pl.col("n") > 0)
 
 
 def _rate(cell: str) -> str:
@@ -252,21 +276,58 @@ def _check(table: Table, schema: pl.Schema, *, is_hard: bool) -> None:
         raise ColumnError(f"label is {schema[table.label]}: a class must be a plain value.")
 
 
-def _pairs(
-    rows: pl.LazyFrame, door: Door, keys: Sequence[KeyColumn], confidence: Confidence | None, *, is_hard: bool
-) -> pl.LazyFrame:
-    """A row for every true and predicted class that go together."""
-    names, columns = [key.name for key in keys], [key.column for key in keys]
-    buckets = [] if confidence is None else [WITHOUT]
-    counted = _counted((_hard_pairs if is_hard else _scored_pairs)(rows, door, columns, buckets), columns, buckets)
-    named = dict(zip([*columns, TRUE, PREDICTED, N], [*names, *RESULTS], strict=True))
-    pairs = counted.select(*(pl.col(column).alias(name) for column, name in named.items()), *buckets)
-    if confidence is None:
-        return pairs.sort([*names, *RESULTS[:2]])
-    # Where samples are counted, counts tell how far a share may be off.
-    is_counted = door.table.weight is None and list(door.table.sample) == list(confidence.cluster)
-    limits = Limits("kg_wilson", 0, 1, counts_tell=is_counted)
-    return _with_shares(pairs.cache(), names, confidence, limits).sort([*names, *RESULTS[:2]])
+class PairsOfClasses:
+    """The true and predicted classes that go together: a row for each pair of them."""
+
+    def __init__(
+        self,
+        table: Table,
+        schema: pl.Schema,
+        keys: Sequence[KeyColumn],
+        confidence: Confidence | None,
+        *,
+        is_hard: bool,
+    ) -> None:
+        reads: frozenset[Grain] = frozenset() if is_hard else frozenset({"label"})
+        self._door = Door(table, reads=reads, types=types_of(schema, table))
+        self._names, self._columns = [key.name for key in keys], [key.column for key in keys]
+        self._confidence = confidence
+        self._buckets = [] if confidence is None else [WITHOUT]
+        self._is_hard = is_hard
+
+    def check(self, rows: pl.LazyFrame, *, has_cluster: bool) -> None:
+        """Raise errors at once that would come later: possible only for a DataFrame."""
+        if not self._is_hard:
+            _check_true_classes(rows, self._door, self._columns)
+            if has_cluster:
+                check_whole(rows, self._columns, self._door.table.sample, "confusion of classes")
+
+    def table(self, log: LogSource) -> pl.LazyFrame:
+        """The pairs, sorted; with their shares where intervals are wanted."""
+        names, columns, buckets = self._names, self._columns, self._buckets
+        named = dict(zip([*columns, TRUE, PREDICTED, N], [*names, *RESULTS], strict=True))
+        counted = _counted(self._folded(log), columns)
+        pairs = counted.select(*(pl.col(column).alias(name) for column, name in named.items()), *buckets)
+        if self._confidence is None:
+            return pairs.sort([*names, *RESULTS[:2]])
+        # Where samples are counted, counts tell how far a share may be off.
+        table = self._door.table
+        is_counted = table.weight is None and list(table.sample) == list(self._confidence.cluster)
+        limits = Limits("kg_wilson", 0, 1, counts_tell=is_counted)
+        return _with_shares(pairs.cache(), names, self._confidence, limits).sort([*names, *RESULTS[:2]])
+
+    def _folded(self, log: LogSource) -> pl.LazyFrame:
+        """The weight of each pair, whether it occurs, and whether a row of it is broken."""
+        keys = [*self._columns, TRUE, PREDICTED, *self._buckets]
+        sums = [pl.col(N).sum().cast(pl.Float64), pl.col(BROKEN, OCCURS).any()]
+        pairs_of = _hard_pairs if self._is_hard else _scored_pairs
+
+        def tables_of(rows: pl.LazyFrame) -> list[pl.LazyFrame]:
+            pairs = pairs_of(rows, self._door, self._columns, self._buckets)
+            return [fold(pairs.with_columns(pl.col(N).is_not_null().alias(OCCURS)), keys, sums)]
+
+        [folded] = log.gathered(BYTES_A_ROW, self._door.table.sample, tables_of)
+        return fold(folded, keys, sums)
 
 
 def _with_shares(by_bucket: pl.LazyFrame, by: Sequence[str], confidence: Confidence, limits: Limits) -> pl.LazyFrame:
@@ -317,10 +378,9 @@ def _only_one(true_labels: pl.Expr, table: Table) -> pl.Expr:
     return pl.when(true_labels > 1).then(problem).otherwise(pl.lit("0")).cast(pl.Int64)
 
 
-def _check_true_classes(rows: pl.LazyFrame, door: Door, keys: Sequence[KeyColumn]) -> None:
-    """Raise an error at once that would come later: possible only for a DataFrame."""
+def _check_true_classes(rows: pl.LazyFrame, door: Door, keys: Sequence[str]) -> None:
     table = door.table
-    groups = dict.fromkeys([*(key.column for key in keys), *table.sample])
+    groups = dict.fromkeys([*keys, *table.sample])
     true = rows.filter(door.included("sample"), door.truth()).group_by(*groups, maintain_order=True)
     several = true.agg(pl.col(table.label).alias(TRUE)).filter(pl.col(TRUE).list.len() > 1).head(1).collect()
     if not several.is_empty():
@@ -332,10 +392,7 @@ def _broken(door: Door) -> pl.Expr:
     return any_of([rows for rows in door.guards.values() if rows is not None])
 
 
-def _counted(pairs: pl.LazyFrame, by: Sequence[str], buckets: Sequence[str]) -> pl.LazyFrame:
-    folded = pairs.group_by(*by, TRUE, PREDICTED, *buckets).agg(
-        pl.col(N).sum().cast(pl.Float64), pl.col(BROKEN).any(), pl.col(N).is_not_null().any().alias(OCCURS)
-    )
+def _counted(folded: pl.LazyFrame, by: Sequence[str]) -> pl.LazyFrame:
     broken = pl.col(BROKEN).any()
     n = pl.when(broken.over(by) if by else broken).then(float("nan")).otherwise(pl.col(N)).alias(N)
     # Labels that are not predicted, and samples without a true one, have no pair; a broken row among them is heard.

@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal, Unpack, get_args
 import polars as pl
 
 from polars_mlmetrics.curves import calibration_curves, rank_curves, threshold_curves
-from polars_mlmetrics.data.frames import AnyFrame, Names, as_given, schema_of
+from polars_mlmetrics.curves.stored_bins import check_has_bins
+from polars_mlmetrics.data.frames import AnyFrame, Names, as_given, as_given_later, schema_of
 from polars_mlmetrics.data.roles import Roles
 from polars_mlmetrics.errors import ParameterError, at_callers_line, unknown
 from polars_mlmetrics.formula.curve import Cells
@@ -24,6 +25,9 @@ CURVE = Verb("curve", takes_states=True)
 Kind = Literal["roc", "pr", "det", "gain", "threshold", "calibration", "scores"]
 WITH_INTERVALS = ("threshold", "calibration")
 OF_BINS = ("calibration", "scores")
+OF_BINS = ("calibration", "scores")
+"""The kinds that have bins where none are named."""
+
 Points = Annotated[int, Above(2)]
 
 
@@ -38,6 +42,9 @@ def curve(
     bins: int | None = None,
     ci: Level | None = None,
     cluster: Names = None,
+    passes: int | Literal["auto", "files"] | None = None,
+    memory: int | str | None = None,
+    progress: bool = True,
     **roles: Unpack[Roles],
 ) -> AnyFrame:
     """The points of a curve, of every group and every slice of it: what a plot is drawn from.
@@ -82,6 +89,9 @@ def curve(
         The level of intervals, as in `evaluate`, of "threshold" and "calibration": `low`, `high` and `ci_flag`; and
         what depends on one another. Each interval is of its own point: all points at once lie within theirs less
         often, in .3 to .85 of logs.
+    passes, memory, progress
+        As in `evaluate`, of a log. They need `bins=`, but for "calibration" and "scores": without it, all rows are
+        sorted at once.
     **roles
         Which columns are the sample, label, score, truth and weight.
 
@@ -132,10 +142,20 @@ def curve(
     of_rows = [Metric(Cells(1 if kind in OF_BINS else bins).in_runs())]
     of_points = given or of_rows
     question = Question.read(CURVE, frame, of_points, by, slices, ci=ci, cluster=cluster, roles=roles, schema=schema)
+    if kind not in OF_BINS:
+        check_has_bins("curve", passes, bins, question)
+    split = question.with_passes(passes, memory, progress=progress)
     columns, of_grouping = _planned(kind, question, bins, points)
     names = columns.names() + ([] if ci is None else ENDS.names())
     question.query.check_names(names)
-    return as_given(frame, stacked(question.query, of_grouping, names))
+    table = stacked(question.query, of_grouping, names)
+    if not split.passes:
+        return as_given(frame, table)
+
+    def in_passes() -> pl.LazyFrame:
+        return stacked(split.query, _planned(kind, split, bins, points)[1], names)
+
+    return as_given_later(frame, in_passes, lambda: table)
 
 
 def _check(kind: Any, metrics: Sequence[Any], ci: Level | None) -> None:

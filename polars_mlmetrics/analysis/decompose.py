@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Unpack
+from typing import Any, Literal, Unpack
 
-from polars_mlmetrics.contrasts.mix import RatioMix, weight_in
+from polars_mlmetrics.contrasts.mix import MixAndRate, RatioMix, weight_in
 from polars_mlmetrics.contrasts.reweighted import ReweightedMix
 from polars_mlmetrics.data.frames import AnyFrame, Names, as_given_later
 from polars_mlmetrics.data.roles import Roles
@@ -29,6 +29,9 @@ def decompose(
     by: Keys | None = None,
     ci: float = 0.95,
     cluster: Names = None,
+    passes: int | Literal["auto", "files"] | None = None,
+    memory: int | str | None = None,
+    progress: bool = True,
     **roles: Unpack[Roles],
 ) -> AnyFrame:
     """How much of a change comes from the mix of slices, and how much from the rates inside them.
@@ -64,6 +67,8 @@ def decompose(
         As in `evaluate`; of a state, `by` alone.
     ci
         The level of the intervals.
+    passes, memory, progress
+        As in `evaluate`, of a log.
 
     Returns
     -------
@@ -127,5 +132,10 @@ def decompose(
     keys = [*groups, between]
     question = Question.read(DECOMPOSE, frame, [metric], keys, [slices], ci=ci, cluster=cluster, roles=roles)
     weight = weight_in(core_of(question.query.metrics[0])[0])
-    found = ReweightedMix(question, baseline) if weight is None else RatioMix(question, baseline, weight)
-    return as_given_later(frame, found.table, found.empty)
+
+    def found(question: Question) -> MixAndRate:
+        return ReweightedMix(question, baseline) if weight is None else RatioMix(question, baseline, weight)
+
+    split = question.with_passes(passes, memory, progress=progress)
+    at_once = found(question)
+    return as_given_later(frame, lambda: found(split).table() if split.passes else at_once.table(), at_once.empty)

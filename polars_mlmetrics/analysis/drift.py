@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 from functools import cached_property
-from typing import Annotated, Any, Unpack
+from typing import Annotated, Any, Literal, Unpack
 
 import polars as pl
 
@@ -14,24 +15,28 @@ from polars_mlmetrics.contrasts.pairing import candidates_of
 from polars_mlmetrics.contrasts.score_cells import (
     BROKEN,
     BROKEN_TRUTHS,
+    BYTES_A_ROW,
     CELL,
     FINE,
     MOMENT,
     NULLS,
     ROWS,
+    SCORE,
     SUMS,
     TRUE_WEIGHT,
     TRUTHS,
     WEIGHT,
     Cells,
     ScoredRows,
+    weights_of,
 )
 from polars_mlmetrics.data.frames import AnyFrame, Names, as_given_later, schema_of
 from polars_mlmetrics.data.roles import Roles, checked_roles
 from polars_mlmetrics.engine.buckets import BUCKETS
 from polars_mlmetrics.engine.covers import Covers
 from polars_mlmetrics.engine.folds import BUCKET, fold, matched
-from polars_mlmetrics.errors import at_callers_line
+from polars_mlmetrics.engine.passes import Passes
+from polars_mlmetrics.errors import ParameterError, at_callers_line
 from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.formula.parameters import Above, check_parameter
 from polars_mlmetrics.intervals.interval import FEW_BUCKETS, few_decide
@@ -40,6 +45,7 @@ from polars_mlmetrics.intervals.student_t import benjamini_hochberg
 from polars_mlmetrics.query.keys import Key, Keys, listed
 from polars_mlmetrics.query.query import Query
 from polars_mlmetrics.query.results import ResultColumns, stacked
+from polars_mlmetrics.query.source import passes_over
 from polars_mlmetrics.query.verb import Verb
 
 DRIFT = Verb("drift")
@@ -74,6 +80,9 @@ def drift(
     slices: Sequence[Keys] | None = None,
     cluster: Names = None,
     bins: int = 10,
+    passes: int | Literal["auto"] | None = None,
+    memory: int | str | None = None,
+    progress: bool = True,
     **roles: Unpack[Roles],
 ) -> AnyFrame:
     """Compare the distribution of the scores with that of a baseline: of each day with the first, say.
@@ -99,6 +108,9 @@ def drift(
         there is no p.
     bins
         How many cells there are, about.
+    passes, memory, progress
+        In how many parts the scores of the baseline are put in order: ranges of scores, one after the other, and none
+        of files. Otherwise as in `evaluate`.
     **roles
         Which columns are the sample, score, truth and weight. A score may be a number, Boolean or text.
 
@@ -142,9 +154,9 @@ def drift(
     Notes
     -----
     A log is read four times, each time the columns that are needed: for the values of `between`, for the scores of the
-    baseline (the distinct ones are held), for the sums of fine cells, and for those of cells by bucket. With more than
-    three columns of slices it is read more often. One row a cell, value of `between`, group and slice is held. What the
-    frame does before that, such as a join, is done each time.
+    baseline (the distinct ones are held, with `passes` those of one part), for the sums of fine cells, and for those of
+    cells by bucket. With more than three columns of slices it is read more often. One row a cell, value of `between`,
+    group and slice is held. What the frame does before that, such as a join, is done each time.
 
     References
     ----------
@@ -176,20 +188,25 @@ def drift(
     bound = checked_roles(roles)
     # The rows are folded here, so that the query needs no metric of its own.
     query = Query.read(DRIFT, frame, [pl.len()], [*listed(by), between], slices, roles, schema=schema)
-    found = Drift(query, baseline, bins, ScoredRows(query, bound, cluster))
+    scored = ScoredRows(query, bound, cluster)
+    if passes == "files":
+        raise ParameterError("drift: parts are ranges of scores, and 'files' are none: pass passes='auto'.")
+    split = passes_over(query.frame, scored.of, [SCORE], passes, memory, progress=progress)
+    found = Drift(query, baseline, bins, scored, split)
     return as_given_later(frame, found.table, found.empty)
 
 
 class Drift:
     """Values of a column, such as days, each compared with the baseline. The last by column of the query is theirs."""
 
-    def __init__(self, query: Query, baseline: Any, bins: int, scored: ScoredRows) -> None:
+    def __init__(self, query: Query, baseline: Any, bins: int, scored: ScoredRows, passes: Passes | None) -> None:
         *by, self._between = query.by
         self._query = replace(query, by=by)
         self._by = [key.column for key in by]
         self._baseline = baseline
         self._bins = bins
         self._scored = scored
+        self._passes = passes
         self._query.check_names([self._between.name, *COLUMNS])
         slicings = [[key.column for key in keys] for keys in query.groupings]
         self._covers = Covers([*self._by, self._between.column], slicings, None)
@@ -221,9 +238,19 @@ class Drift:
     @cached_property
     def _placed(self) -> pl.LazyFrame:
         """The rows, with the cell of each."""
-        rows = self._scored.rows
-        of = Cells.of_classes if self._scored.is_class else Cells.of_numbers
-        return of(rows.filter(self._is_baseline), self._by, self._bins).place(rows)
+        return self._cells.place(self._scored.rows)
+
+    @cached_property
+    def _cells(self) -> Cells:
+        """The cells of each group, as the baseline has them."""
+        rows = self._scored.rows.filter(self._is_baseline)
+        if self._scored.is_class:
+            return Cells.of_classes(rows, self._by, self._bins)
+        if self._passes is None:
+            return Cells.of_numbers([rows], None, self._by, self._bins)
+        passes = self._passes.changed(lambda rows: rows.filter(self._is_baseline, pl.col(SCORE).is_not_null()))
+        with closing(passes.parts(BYTES_A_ROW)) as parts:
+            return Cells.of_numbers(parts, weights_of(passes.rows, self._by), self._by, self._bins)
 
     def _sums(self, slicing: Sequence[str], finer: Sequence[str], sums: Sequence[str]) -> pl.LazyFrame:
         """Sums of the rows at keys from which those of a slicing are merged."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Unpack
+from typing import Any, Literal, Unpack
 
 import polars as pl
 
@@ -43,6 +43,9 @@ def flips(
     k: int = 50,
     by: Keys | None = None,
     slices: Sequence[Keys] | None = None,
+    passes: int | Literal["auto", "files"] | None = None,
+    memory: int | str | None = None,
+    progress: bool = True,
     **roles: Unpack[Roles],
 ) -> AnyFrame:
     """The k samples of each group, slice and model whose value has changed most, against the baseline.
@@ -50,6 +53,9 @@ def flips(
     `change` is "better" or "worse", by the direction of the metric. `n_better` and `n_worse` count all samples of the
     group that have changed, those beyond the k too. Samples that one of the two lacks, or of which a value is null or
     NaN, are left out; `n_broken` counts those with a NaN.
+
+    `passes`, `memory` and `progress` are those of `evaluate`: in memory are a value a sample and model, and the rows of
+    one pass.
 
     Returns
     -------
@@ -90,23 +96,26 @@ def flips(
     check_between(between, schema)
     question = Question.read(FLIPS, frame, [metric], [*listed(by), between], slices, roles=roles, schema=schema)
     check_parameter("flips", "k", k, Count)
+    split = question.with_passes(passes, memory, progress=progress)
     values = question.planned(lambda question: values_of(question, "sample"))
     *keys, name = values.collect_schema().names()
     model = between if isinstance(between, str) else between.meta.output_name()
     units = question.query.measures[0].table.keys("sample")
     check_names([*keys, *COLUMNS])
-    is_baseline = pl.col(model).eq_missing(pl.lit(baseline))
-    numbers = pl.col(name).cast(pl.Float64)
-    theirs = values.filter(is_baseline).select(*(key for key in keys if key != model), numbers.alias("baseline_value"))
-    ours = values.filter(~is_baseline).select(*keys, numbers.alias("value"))
-    both = ours.join(theirs, on=[key for key in keys if key != model], how="inner", nulls_equal=True)
-    changed = _changed(both, keys, units, k, is_loss=metric.best == "min")
+
+    def changed(values: pl.LazyFrame) -> pl.LazyFrame:
+        is_baseline, numbers = pl.col(model).eq_missing(pl.lit(baseline)), pl.col(name).cast(pl.Float64)
+        shared = [key for key in keys if key != model]
+        theirs = values.filter(is_baseline).select(*shared, numbers.alias("baseline_value"))
+        ours = values.filter(~is_baseline).select(*keys, numbers.alias("value"))
+        both = ours.join(theirs, on=shared, how="inner", nulls_equal=True)
+        return _changed(both, keys, units, k, is_loss=metric.best == "min")
 
     def checked() -> pl.LazyFrame:
         candidates_of(question.query.frame.select(between), baseline, model)
-        return changed
+        return changed(values_of(split, "sample") if split.passes else values)
 
-    return as_given_later(frame, checked, lambda: changed)
+    return as_given_later(frame, checked, lambda: changed(values))
 
 
 def _changed(both: pl.LazyFrame, keys: list[str], units: list[str], k: int, *, is_loss: bool) -> pl.LazyFrame:

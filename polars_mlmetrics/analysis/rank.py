@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Unpack
+from typing import Literal, Unpack
 
 from polars_mlmetrics.contrasts.pairing import keys_with
 from polars_mlmetrics.contrasts.ranks import Ranks
@@ -28,6 +28,9 @@ def rank(
     slices: Sequence[Keys] | None = None,
     ci: float = 0.95,
     cluster: Names = None,
+    passes: int | Literal["auto", "files"] | None = None,
+    memory: int | str | None = None,
+    progress: bool = True,
     **roles: Unpack[Roles],
 ) -> AnyFrame:
     """Which models are tied with the best, on the samples that all of them have.
@@ -54,6 +57,8 @@ def rank(
         As in `evaluate`; of a state, `by` and `slices` alone.
     ci
         How sure the places of all models of a group are together.
+    passes, memory, progress
+        As in `evaluate`, of a log. Samples that only some models have stay in memory.
 
     Returns
     -------
@@ -106,5 +111,5 @@ def rank(
     schema = schema_of(frame, RANK.name)
     keys = keys_with(between, by, RANK, schema)
     question = Question.read(RANK, frame, [metric], keys, slices, ci=ci, cluster=cluster, roles=roles, schema=schema)
-    ranks = Ranks(question)
+    ranks = Ranks(question.with_passes(passes, memory, progress=progress))
     return as_given_later(frame, ranks.table, ranks.empty)

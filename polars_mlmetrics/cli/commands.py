@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from polars_mlmetrics.analysis.compare import compare
-from polars_mlmetrics.analysis.curves import WITH_INTERVALS, curve
+from polars_mlmetrics.analysis.curves import OF_BINS, WITH_INTERVALS, curve
 from polars_mlmetrics.analysis.decompose import decompose
 from polars_mlmetrics.analysis.drift import drift
 from polars_mlmetrics.analysis.evaluate import evaluate
@@ -65,7 +65,7 @@ def _rank(settings: Settings) -> CallNode:
     log, own = log_or_state(settings)
     between = settings.given("between")
     named = between | groups_of(settings, between.get("between", MODEL)) | settings.slices() | settings.given("ci")
-    named |= own.given("cluster") | own.roles()
+    named |= own.given("cluster") | own.roles() | own.passes()
     return Call(NamedValue("mlm.rank", rank), [log, _one_metric(settings)], named).method("collect")
 
 
@@ -81,7 +81,7 @@ def _decompose(settings: Settings) -> CallNode:
     log, own = log_or_state(settings)
     log, named = against(log, settings, "decompose")
     named = _over(settings) | {"between": MODEL} | {name: named[name] for name in named if name != "slices"}
-    named |= settings.given("ci") | own.given("cluster") | own.roles()
+    named |= settings.given("ci") | own.given("cluster") | own.roles() | own.passes()
     return Call(NamedValue("mlm.decompose", decompose), [log, _one_metric(settings)], named).method("collect")
 
 
@@ -89,6 +89,9 @@ def _drift(settings: Settings) -> CallNode:
     log, own = log_or_state(settings)
     log, named = against(log, settings, "drift")
     named = {"between": MODEL} | named | settings.given("bins") | own.given("cluster") | own.roles()
+    # A file that serves other commands may read a log file by file, which are no ranges of scores.
+    by_file = own.file.get("passes") == "files" and settings.options["passes"] is None
+    named |= {} if by_file else own.passes()
     return Call(NamedValue("mlm.drift", drift), [log], named).method("collect")
 
 
@@ -135,6 +138,9 @@ def _curve(settings: Settings) -> CallNode:
     named = settings.given("by") | settings.slices() | settings.given("points", "bins") | level | own.roles()
     # As with the level, for the cluster.
     named |= own.given("cluster") if "ci" in named or settings.options["cluster"] is not None else {}
+    # And passes, which a curve without bins has none of.
+    in_passes = "bins" in named or kind in OF_BINS or settings.options["passes"] is not None
+    named |= own.passes() if in_passes else {}
     return Call(NamedValue("mlm.curve", curve), [log, kind, *metrics_of(given or [])], named).method("collect")
 
 

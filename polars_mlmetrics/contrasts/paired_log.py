@@ -18,7 +18,7 @@ from polars_mlmetrics.contrasts.sides import IS_BASELINE, PAIR, Pairs, beside_ba
 from polars_mlmetrics.data.expressions import all_of
 from polars_mlmetrics.engine.folds import matched
 from polars_mlmetrics.engine.ranking import code_of
-from polars_mlmetrics.engine.sources import Source
+from polars_mlmetrics.engine.sources import LogSource, Source
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.over_targets import samples_of_all
 from polars_mlmetrics.query.complete_samples import CompleteSamples
@@ -86,7 +86,8 @@ def _odd_samples(query: Query, features: Sequence[str]) -> pl.DataFrame:
     """The samples, each with its features, that count on one side alone."""
     rows, by = _coded(query.rows, features), [key.column for key in query.by]
     unit, counts = [*query.roles.sample, FEATURES], samples_of_all(query.metrics)
-    return CompleteSamples(rows, by, IS_BASELINE, unit, counts).odd()
+    log = LogSource(rows, query.roles.label, query.schema)
+    return CompleteSamples(log, by, IS_BASELINE, unit, counts).odd()
 
 
 def _coded(rows: pl.LazyFrame, features: Sequence[str]) -> pl.LazyFrame:

@@ -26,11 +26,9 @@ from polars_mlmetrics.errors import (
     shown_values,
     unknown,
 )
+from polars_mlmetrics.query.complete_samples import BYTES_A_ROW
 from polars_mlmetrics.query.keys import AnyKey, Key, Keys, listed
 from polars_mlmetrics.query.verb import Verb
-
-BYTES_A_ROW = 60
-"""Bytes that a row takes while the samples of its part are looked up."""
 
 N_PAIRS, N_UNPAIRED = f"{INTERNAL}n_pairs", f"{INTERNAL}n_unpaired"
 _BASELINE = "baseline"

@@ -24,12 +24,12 @@ from polars_mlmetrics.contrasts.in_memory import (
     two_by_two,
     without_each,
 )
-from polars_mlmetrics.data.expressions import any_of
+from polars_mlmetrics.data.expressions import all_of, any_of
 from polars_mlmetrics.data.roles import MODEL
 from polars_mlmetrics.engine.folds import fold, matched
 from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.engine.replicates import WITHOUT
-from polars_mlmetrics.engine.sources import LogSource, Source
+from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.errors import INTERNAL, MetricError, TableError
 from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.formula.over_targets import samples_of_all
@@ -43,7 +43,7 @@ from polars_mlmetrics.query.keys import KeyColumn
 from polars_mlmetrics.query.question import Confidence, Question
 from polars_mlmetrics.query.reported_value import several_models
 from polars_mlmetrics.query.results import ResultColumns, stacked
-from polars_mlmetrics.query.source import slices_of
+from polars_mlmetrics.query.source import slices_of, source_of
 
 COLUMNS = ResultColumns.of(
     (pl.String, "metric"),
@@ -132,13 +132,12 @@ class Ranks:
             raise MetricError(f"rank needs one sample column, and {self._metric.output_name} has several.")
         (sample,) = samples
         model = self._model.column
-        rows = self._query.rows.filter(pl.col(column).is_not_null() for column in sample)
+        has_sample = all_of([pl.col(column).is_not_null() for column in sample])
+        log = source_of(self._question.query, self._question.passes).changed(lambda rows: rows.filter(has_sample))
         keys = [KeyColumn(column, column) for column in (*by, model)]
         query = replace(self._question.query, by=keys, slices=None)
-
-        kept, models = CompleteSamples(rows, by, model, sample, self._samples).counted()
-        of_rows = LogSource(kept, self._query.roles.label, self._query.schema)
-        return Rows(slices_of(query, of_rows, [WITHOUT], is_collected=True), models)
+        kept, models = CompleteSamples(log, by, model, sample, self._samples).counted()
+        return Rows(slices_of(query, kept, [WITHOUT], is_collected=True), models)
 
     def _values(self, plan: Plan, rows: Rows) -> pl.LazyFrame:
         """The value of each model, and all that is known of it beside its replicates."""

@@ -7,7 +7,7 @@ distributions are apart. Both are found from the distinct scores of the baseline
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
@@ -41,7 +41,13 @@ CELL, FINE = (f"{INTERNAL}drift:{name}" for name in ("cell", "fine"))
 PARTS = 32
 """How many fine cells a range has: as many again are single scores between these."""
 
-_ABOVE, _FROM, _REACHED = (f"{INTERNAL}drift:{name}" for name in ("above", "from", "reached"))
+_ABOVE, _FROM, _REACHED, _BEFORE, _BELOW, _WHOLE = (
+    f"{INTERNAL}drift:{name}" for name in ("above", "from", "reached", "before", "below", "whole")
+)
+
+
+BYTES_A_ROW = 150
+"""Bytes that a row of the baseline takes, about, while its distinct scores are put in order."""
 
 
 class ScoredRows:
@@ -75,6 +81,10 @@ class ScoredRows:
     @cached_property
     def rows(self) -> pl.LazyFrame:
         """One row for each of the log."""
+        return self.of(self._query.frame)
+
+    def of(self, frame: pl.LazyFrame) -> pl.LazyFrame:
+        """One row for each of some rows of the log."""
         door, query = self._door, self._query
         score = door.prediction().cast(pl.String) if self.is_class else door.score()
         weight = door.weight().cast(pl.Float64)
@@ -98,7 +108,7 @@ class ScoredRows:
         }
         keys = [key.column for key in (*query.by, *query.slice_keys)]
         bucket = [] if self._bucket is None else [self._bucket]
-        rows = query.with_keys(query.frame)
+        rows = query.with_keys(frame)
         return rows.select(*keys, *bucket, *(column.alias(name) for name, column in columns.items()))
 
 
@@ -112,17 +122,24 @@ class Cells(NamedTuple):
     """The edges inside each cell; None of classes, which have no order."""
 
     @classmethod
-    def of_numbers(cls, baseline: pl.LazyFrame, by: Sequence[str], bins: int) -> Cells:
-        """At most about so many ranges of a number."""
-        table = _distinct(baseline, by).sort([*by, SCORE], nulls_last=True)
-        groups = _groups(by)
-        whole = pl.col(WEIGHT).sum().over(groups)
-        table = table.with_columns(ratio(pl.col(WEIGHT).cum_sum().over(groups), whole).alias(_REACHED))
-        is_alone = reaches(ratio(pl.col(WEIGHT), whole) * bins, 1.0)
-        coarse, fine = (_passes(parts, groups) for parts in (bins, bins * PARTS))
-        # Nothing lies above the last edge, unless it is a score of its own.
-        coarse = coarse & (is_alone | ~reaches(pl.col(_REACHED), 1.0))
-        found = table.select(*by, SCORE, coarse=coarse, fine=fine, alone=is_alone).collect()
+    def of_numbers(
+        cls, parts: Iterable[pl.LazyFrame], whole: pl.DataFrame | None, by: Sequence[str], bins: int
+    ) -> Cells:
+        """At most about so many ranges of a number.
+
+        The rows of a baseline come in parts, those of the lowest scores first. Of several parts the weight of each
+        group in the `whole` is known.
+        """
+        tables: list[pl.DataFrame] = []
+        below: pl.DataFrame | None = None
+        for rows in parts:
+            table = _distinct(rows, by).sort([*by, SCORE], nulls_last=True).collect()
+            own = weights_of(table.lazy(), by)
+            below = own.with_columns(pl.lit(0.0).alias(WEIGHT)) if below is None else below
+            beside = _beside(table.lazy(), own if whole is None else whole, by, _WHOLE)
+            tables.append(_edges(_beside(beside, below, by, _BELOW), by, bins).collect())
+            below = weights_of(pl.concat([below, own]).lazy(), by)
+        found = pl.concat(tables)
         edges = _table(found, by, above="coarse", reached="alone")
         inside = _placed(found.filter("fine").lazy(), edges, by, CELL).collect()
         return cls(by, edges, _table(inside, [*by, CELL], above="fine", reached="fine"))
@@ -149,16 +166,48 @@ def _distinct(baseline: pl.LazyFrame, by: Sequence[str]) -> pl.LazyFrame:
     return fold(rows, [*by, SCORE], [pl.col(WEIGHT).sum()])
 
 
+def weights_of(rows: pl.LazyFrame, by: Sequence[str]) -> pl.DataFrame:
+    """The weight of each group."""
+    return fold(rows, by, [pl.col(WEIGHT).sum()]).collect()
+
+
+def _beside(table: pl.LazyFrame, weights: pl.DataFrame, by: Sequence[str], name: str) -> pl.LazyFrame:
+    """A table, in its order, with the weight of each group under a name."""
+    if not by:
+        return table.with_columns(pl.lit(weights.item()).alias(name))
+    weights = weights.rename({WEIGHT: name})
+    return table.join(weights.lazy(), on=by, how="left", nulls_equal=True, maintain_order="left")
+
+
+def _edges(table: pl.LazyFrame, by: Sequence[str], bins: int) -> pl.LazyFrame:
+    """The scores at which a cell or a fine cell ends, and those that are cells alone.
+
+    Beside each score stands the weight of its group in the `whole`, and of the parts `below`.
+    """
+    groups, weight, whole = _groups(by), pl.col(WEIGHT), pl.col(_WHOLE)
+    below = pl.col(_BELOW).fill_null(0.0)
+    upto = below + weight.cum_sum().over(groups)
+    table = table.with_columns(upto.alias(_REACHED))
+    before = pl.col(_REACHED).shift(1).over(groups).fill_null(below)
+    table = table.with_columns(ratio(before, whole).alias(_BEFORE), ratio(pl.col(_REACHED), whole).alias(_REACHED))
+    is_alone = reaches(ratio(weight, whole) * bins, 1.0)
+    coarse, fine = map(_passes, (bins, bins * PARTS))
+    # Nothing lies above the last edge, unless it is a score of its own.
+    coarse = coarse & (is_alone | ~reaches(pl.col(_REACHED), 1.0))
+    found = table.select(*by, SCORE, coarse=coarse, fine=fine, alone=is_alone)
+    return found.filter(pl.any_horizontal("coarse", "fine", "alone"))
+
+
 def _groups(by: Sequence[str]) -> list[str | pl.Expr]:
     """The keys of a window; one for all rows where there are none."""
     return [*by] or [pl.lit(0)]
 
 
-def _passes(parts: int, groups: Sequence[str | pl.Expr]) -> pl.Expr:
+def _passes(parts: int) -> pl.Expr:
     """Whether the rows up to a score reach one more of so many equal parts than those below it."""
     # Many scores lie on the border of two parts, and the order of summation must not decide.
-    part = (pl.col(_REACHED) * (parts * (1 + ROUNDING))).floor()
-    return part != part.shift(1, fill_value=0.0).over(groups)
+    reached, before = ((pl.col(name) * (parts * (1 + ROUNDING))).floor() for name in (_REACHED, _BEFORE))
+    return reached != before
 
 
 def _table(found: pl.DataFrame, keys: Sequence[str], *, above: str, reached: str) -> pl.DataFrame:

@@ -29,7 +29,9 @@ BestOf = Callable[[Question, list[str]], pl.LazyFrame]
 """A function that chooses a threshold for each group."""
 
 
-def value_elsewhere(question: Question, by: list[str], metric: Node, folds: int, best_of: BestOf) -> pl.LazyFrame:
+def value_elsewhere(
+    question: Question, by: list[str], metric: Node, folds: int, best_of: BestOf, bins: int | None
+) -> pl.LazyFrame:
     """One row a group: `value`, from the sums over folds, each at the threshold that is best without it."""
     if not any(decisions_of(metric)):
         raise MetricError(
@@ -38,7 +40,7 @@ def value_elsewhere(question: Question, by: list[str], metric: Node, folds: int,
         )
     cut, keys = _in_folds(question, folds), [*by, FOLD]
     chosen = best_of(_without_each(cut, folds), keys)
-    return MetricCurve(cut, keys, metric, Thinning(2)).pooled(metric, chosen, by)
+    return MetricCurve(cut, keys, metric, Thinning(2), bins).pooled(metric, chosen, by)
 
 
 def _in_folds(question: Question, folds: int) -> Question:
@@ -46,7 +48,8 @@ def _in_folds(question: Question, folds: int) -> Question:
     query, schema = question.query, pl.Schema({**question.source.schema, FOLD: pl.Int64()})
     if not question.is_of_state:
         fold = modulo(_bucket_of_log(query), folds).alias(FOLD)
-        return replace(question, query=replace(query, added=[*query.added, fold], schema=schema))
+        passes = question.passes and question.passes.changed(lambda rows: rows.with_columns(fold))
+        return replace(question, query=replace(query, added=[*query.added, fold], schema=schema), passes=passes)
     state = _state_with_buckets(question, folds)
     table = state.table.with_columns(modulo(pl.col(BUCKET), folds).alias(FOLD))
     state = replace(state, table=table, by=[*state.by, FOLD], schema=schema)
@@ -58,7 +61,9 @@ def _without_each(question: Question, folds: int) -> Question:
     query, state = question.query, question.state
     if state is not None:
         return replace(question, state=replace(state, table=_copies(state.table, folds)))
-    return replace(question, query=replace(query, frame=_copies(query.rows, folds), added=[], n_rows=None))
+    passes = question.passes and question.passes.changed(lambda rows: _copies(rows, folds))
+    query = replace(query, frame=_copies(query.rows, folds), added=[], n_rows=None)
+    return replace(question, query=query, passes=passes)
 
 
 def _copies(rows: pl.LazyFrame, folds: int) -> pl.LazyFrame:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, NoReturn
 
 from polars_mlmetrics.data.roles import Bound
-from polars_mlmetrics.errors import StateError
+from polars_mlmetrics.errors import ParameterError, StateError
 from polars_mlmetrics.formula.curve import Bins, Cells, Grid
 from polars_mlmetrics.formula.declaration import CATALOGUE
 from polars_mlmetrics.formula.declare import make
@@ -24,6 +24,15 @@ ENOUGH = 4096
 
 HOLDING = {"calibration": ("calibration_error", "brier_resolution"), "scores": ("brier_resolution",)}
 """The metrics that hold what a curve tells of a bin: its rows and the true ones, for calibration their scores too."""
+
+
+def check_has_bins(caller: str, passes: Any, bins: Bins, question: Question, metric: str = "") -> None:
+    """Refuse passes over a log for a curve without bins, which may be those of a metric."""
+    if passes is not None and bins is None and not question.is_of_state:
+        shown = f"{metric}(..., bins={ENOUGH})" if metric else f"bins={ENOUGH}"
+        raise ParameterError(
+            f"{caller}: passes= needs bins=, such as {shown}: without it, all rows are sorted at once."
+        )
 
 
 def cells_of(

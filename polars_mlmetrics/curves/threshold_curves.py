@@ -11,12 +11,20 @@ import polars as pl
 from polars_mlmetrics.curves.rank_curves import N_ROWS, points_of
 from polars_mlmetrics.curves.stored_bins import cells_of
 from polars_mlmetrics.data.expressions import same_expression
-from polars_mlmetrics.engine.at_thresholds import PLACE, AtThresholds, Thresholds
+from polars_mlmetrics.engine.at_thresholds import (
+    INFINITE,
+    PLACE,
+    AtThresholds,
+    SidesOf,
+    Thresholds,
+    sides_of_rows,
+    sides_of_tables,
+)
 from polars_mlmetrics.engine.folds import fold, matched
 from polars_mlmetrics.engine.formula_reader import FormulaReader
 from polars_mlmetrics.engine.plan import Plan, ReadFormulas
 from polars_mlmetrics.engine.replicates import WITHOUT
-from polars_mlmetrics.engine.sources import LogSource, MergedSource, Source, TableSource
+from polars_mlmetrics.engine.sources import MergedSource, Source, TableSource
 from polars_mlmetrics.engine.thinning import COUNTS, THRESHOLD, Thinning
 from polars_mlmetrics.errors import INTERNAL, MetricError, ParameterError, StateError
 from polars_mlmetrics.formula.cells import end_of_cell, ends_of_cells
@@ -29,9 +37,9 @@ from polars_mlmetrics.intervals.intervals import table_with_ends
 from polars_mlmetrics.query.query import Query
 from polars_mlmetrics.query.question import Question
 from polars_mlmetrics.query.results import ResultColumns
+from polars_mlmetrics.query.source import source_of
 
 COLUMNS = ResultColumns.of((pl.Float64, "threshold"), (pl.String, "metric"), (pl.Float64, "value"))
-INFINITE = float("inf")
 _HAS_ROWS, _IS_KNOWN = f"{INTERNAL}has_rows", f"{INTERNAL}is_known"
 
 _TP, _FP, _TRUE, _OTHER = map(pl.col, COUNTS)
@@ -103,7 +111,8 @@ class MetricCurve:
         if self._cells.bins is not None and self._cells.grid == "float":
             # A row of -inf is predicted at no threshold, and its cell does not tell it from the others there.
             points = points.filter(pl.col(THRESHOLD).is_null() | (pl.col(THRESHOLD) > -INFINITE))
-        self.points = points.cache()
+        # In passes the points would be worked out anew for each part.
+        self.points = points.cache() if question.passes is None else points.collect().lazy()
         schema = pl.Schema({**question.source.schema, THRESHOLD: pl.Float64(), PLACE: pl.Int64()})
         self._readings = ReadFormulas(schema, question.query.roles)
 
@@ -158,22 +167,22 @@ class MetricCurve:
         """The rows of a log, or the cells of a state, at each threshold of their group as a source."""
         thresholds = Thresholds(points, self.by)
         sides_of = self._sides_of_state if self.question.is_of_state else self._sides_of_log
-        return AtThresholds(*sides_of(metric, thresholds), thresholds, self._readings.schema)
+        return AtThresholds(sides_of(metric, thresholds), thresholds, self._readings.schema)
 
-    def _sides_of_log(self, metric: Node, thresholds: Thresholds) -> tuple[Source, Source]:
+    def _sides_of_log(self, metric: Node, thresholds: Thresholds) -> SidesOf:
         query, first = self.question.query, next(decisions_of(metric))
         score = first.table.score.cast(pl.Float64).fill_nan(None).fill_null(-INFINITE)
         bins, grid = self._cells
-        if bins is None or first.parameters["threshold"].inclusive:
-            rows = thresholds.placed(query.rows, score, inclusive=first.parameters["threshold"].inclusive).cache()
-        else:
-            rows = thresholds.placed_by_cell(query.rows, cell_of(score, bins, grid), ends_of_cells(bins, grid)).cache()
-        # Every row is over the one threshold, and none over the other.
-        predicted, left = (rows.with_columns(pl.lit(bound).alias(THRESHOLD)) for bound in (-INFINITE, INFINITE))
-        label, schema = query.roles.label, self._readings.schema
-        return LogSource(predicted, label, schema), LogSource(left, label, schema)
+        is_inclusive = first.parameters["threshold"].inclusive
 
-    def _sides_of_state(self, metric: Node, thresholds: Thresholds) -> tuple[Source, Source]:
+        def placed(rows: pl.LazyFrame) -> pl.LazyFrame:
+            if bins is None or is_inclusive:
+                return thresholds.placed(rows, score, inclusive=is_inclusive)
+            return thresholds.placed_by_cell(rows, cell_of(score, bins, grid), ends_of_cells(bins, grid))
+
+        return sides_of_rows(source_of(query, self.question.passes), query.roles.sample, placed)
+
+    def _sides_of_state(self, metric: Node, thresholds: Thresholds) -> SidesOf:
         query, state = self.question.query, self.question.state
         assert state is not None
         by = self.by if self.question.confidence is None else [*self.by, WITHOUT]
@@ -189,7 +198,7 @@ class MetricCurve:
         # What is not predicted anywhere counts at every threshold.
         others = {name for measure in metric.measures() for name in self._names_of(measure)} - of_left.keys()
         left = pl.concat([left, state.at(by, others)], how="diagonal")
-        return TableSource(predicted, self._readings.schema), TableSource(left, self._readings.schema)
+        return sides_of_tables(*(TableSource(side, self._readings.schema) for side in (predicted, left)))
 
     def _known(self, metric: Node, predicted: Sequence[pl.Expr], left: Sequence[pl.Expr]) -> dict[str, pl.Expr]:
         """The statistics of a metric that follow from total weights, by name.

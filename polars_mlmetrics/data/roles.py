@@ -22,7 +22,7 @@ UNREAD = pl.lit(1)
 
 ROLE_NAMES: tuple[str, ...] = get_args(RoleName)
 WITH_PASSES = (
-    "evaluate, compare, gap, worst, state, check and find_slices take it. curve and report take a state: make it with "
+    "evaluate, compare, curve and the others that answer from a log take it. report takes a state: make it with "
     "mlm.state(log, metrics, passes='auto')."
 )
 

@@ -9,14 +9,14 @@ The cells of a state are such intervals already: their sums count once as predic
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import polars as pl
 
 from polars_mlmetrics.engine.packing import even
 from polars_mlmetrics.engine.partials import Partial, PartialTable
 from polars_mlmetrics.engine.ranking import UNIT, code_of, zero_if_apart
-from polars_mlmetrics.engine.sources import Source
+from polars_mlmetrics.engine.sources import LogSource, Source
 from polars_mlmetrics.engine.thinning import THRESHOLD
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.statistic import Statistic
@@ -24,6 +24,19 @@ from polars_mlmetrics.formula.statistic import Statistic
 PLACE, _SCORE, _ZERO, _ALL, _CELL, _END = (
     f"{INTERNAL}at:{name}" for name in ("place", "score", "zero", "all", "cell", "end")
 )
+
+SIDES = ("predicted", "others")
+
+INFINITE = float("inf")
+
+BYTES_A_ROW = 150
+"""Bytes that a row takes, about, while it is placed among thresholds, and folded as one of both sides."""
+
+Sides = tuple[pl.LazyFrame, pl.LazyFrame]
+"""The table of a partial for rows as predicted ones, and for the same rows as others."""
+
+SidesOf = Callable[[Sequence[Partial]], list[Sides]]
+"""A function that gives both sides of partials."""
 
 
 class Thresholds:
@@ -73,28 +86,57 @@ class Thresholds:
         return units.unique().join(every, on=[_ALL, *self.by], nulls_equal=True)
 
 
-class AtThresholds(Source):
-    """Two sources with the key PLACE, repeated at each threshold: rows as predicted ones, and as others."""
+def sides_of_rows(log: LogSource, sample: Sequence[str], placed: Callable[[pl.LazyFrame], pl.LazyFrame]) -> SidesOf:
+    """The sides of the rows of a log, once they are `placed`; read in parts where passes are wanted."""
+    # Rows that are read at once are placed once, however often they are folded.
+    at_once = placed(log.rows).cache()
 
-    def __init__(self, predicted: Source, others: Source, thresholds: Thresholds, schema: pl.Schema) -> None:
+    def tables_of(rows: pl.LazyFrame, partials: Sequence[Partial]) -> list[pl.LazyFrame]:
+        of_part = at_once if rows is log.rows else placed(rows).cache()
+        # Every row is over the one threshold, and none over the other.
+        sides = [of_part.with_columns(pl.lit(bound).alias(THRESHOLD)) for bound in (-INFINITE, INFINITE)]
+        return [log.of_rows(each, side, each.by) for each in partials for side in sides]
+
+    def sides_of(partials: Sequence[Partial]) -> list[Sides]:
+        def merge(tables: list[pl.LazyFrame]) -> list[pl.LazyFrame]:
+            return [partials[place // 2].merged(table) for place, table in enumerate(tables)]
+
+        merged = merge(log.gathered(BYTES_A_ROW, sample, lambda rows: tables_of(rows, partials), merge))
+        return list(zip(merged[::2], merged[1::2], strict=True))
+
+    return sides_of
+
+
+def sides_of_tables(predicted: Source, others: Source) -> SidesOf:
+    """The sides of two tables of statistics."""
+
+    def sides_of(partials: Sequence[Partial]) -> list[Sides]:
+        found = [[source.partials([each], each.by)[0][0] for source in (predicted, others)] for each in partials]
+        return [(of_predicted, of_others) for of_predicted, of_others in found]
+
+    return sides_of
+
+
+class AtThresholds(Source):
+    """Two sides with the key PLACE, repeated at each threshold: rows as predicted ones, and as others."""
+
+    def __init__(self, sides_of: SidesOf, thresholds: Thresholds, schema: pl.Schema) -> None:
         self.schema = schema
-        self._sides = {"predicted": predicted, "others": others}
+        self._sides_of = sides_of
         self._thresholds = thresholds
 
     def partials(self, partials: Sequence[Partial], by: list[str]) -> list[PartialTable]:
-        return [(self._at_each(partial, by), by) for partial in partials]
+        at_places = [partial.at([*(key for key in by if key != THRESHOLD), PLACE]) for partial in partials]
+        sides = zip(partials, at_places, self._sides_of(at_places), strict=True)
+        return [(self._at_each(partial, placed, tables), by) for partial, placed, tables in sides]
 
-    def _at_each(self, partial: Partial, by: list[str]) -> pl.LazyFrame:
+    def _at_each(self, partial: Partial, at_places: Partial, tables: Sides) -> pl.LazyFrame:
         """The statistics of each unit at each threshold of its group."""
-        at_places = partial.at([*(key for key in by if key != THRESHOLD), PLACE])
         statistics = list(at_places.fold.statistics.values())
         keys = [_ALL, *(key for key in at_places.unit_keys if key != PLACE)]
-        sides = {}
-        for side, source in self._sides.items():
-            [(table, _)] = source.partials([at_places], at_places.by)
-            sides[side] = table.with_columns(pl.lit(0).alias(_ALL)).cache()
-        grid = self._thresholds.grid(sides["predicted"].select(keys))
-        for side, table in sides.items():
+        predicted, others = (table.with_columns(pl.lit(0).alias(_ALL)).cache() for table in tables)
+        grid = self._thresholds.grid(predicted.select(keys))
+        for side, table in zip(SIDES, (predicted, others), strict=True):
             own = table.select(*keys, PLACE, pl.col(at_places.fold.statistics).name.prefix(f"{INTERNAL}{side}:"))
             grid = grid.join(own, on=[*keys, PLACE], how="left", nulls_equal=True)
         grid = grid.sort([*keys, PLACE], nulls_last=True)
@@ -105,7 +147,7 @@ class AtThresholds(Source):
 
 def _cumulated_of(statistic: Statistic, keys: Sequence[str]) -> pl.Expr:
     """A statistic at each threshold: of the rows above it as predicted ones, and of those below as others."""
-    above, below = (pl.col(f"{INTERNAL}{side}:{statistic.name}") for side in ("predicted", "others"))
+    above, below = (pl.col(f"{INTERNAL}{side}:{statistic.name}") for side in SIDES)
     if statistic.monoid == "sum":
         both = above.fill_null(0).cum_sum() + below.fill_null(0).cum_sum(reverse=True).shift(-1, fill_value=0)
     else:

@@ -29,8 +29,8 @@ IDS_A_PASS = 1000
 """How many sample ids are looked at to part the others: a pass is then longer than the mean by 3 percent or so."""
 
 
-RANGED = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64, pl.String)
-"""The types of ids whose range parquet files store, besides dates and times."""
+RANGED = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64, pl.String, pl.Float64)
+"""The types of ids whose range parquet files store, besides dates and times; and that of scores."""
 
 
 @dataclass

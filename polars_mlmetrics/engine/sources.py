@@ -25,6 +25,9 @@ IDS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl
 
 TablesOf = Callable[[pl.LazyFrame], list[pl.LazyFrame]]
 
+Merge = Callable[[list[pl.LazyFrame]], list[pl.LazyFrame]]
+"""A function that merges the tables of several parts of the rows, each of them one under the other."""
+
 
 class Source(ABC):
     """A source that answers a plan: rows, a state, parts. Unless it says otherwise, it answers every partial."""
@@ -204,8 +207,13 @@ class LogSource(Source):
             units = units.with_columns(pl.col(CODE) + _code(following_keys, by))
         return partial.values.sums(partial.values.of_units(units), partial.by)
 
-    def gathered(self, bytes_a_row: int, sample: Sequence[str], tables_of: TablesOf) -> list[pl.LazyFrame]:
-        """Tables of the rows, for which a row takes so much: one under the other, if these are read in parts."""
+    def gathered(
+        self, bytes_a_row: int, sample: Sequence[str], tables_of: TablesOf, merge: Merge | None = None
+    ) -> list[pl.LazyFrame]:
+        """Tables of the rows, for which a row takes so much: one under the other, if these are read in parts.
+
+        With `merge` those of some parts may be one already.
+        """
         return tables_of(self.rows)
 
     def _partial(self, partial: Mergeable, by: list[str]) -> PartialTable:
@@ -282,8 +290,14 @@ class PassesSource(LogSource):
         """The merged tables of the parts of the rows."""
         if not partials:
             return []
-        tables = self._of_parts(bytes_of(partials), lambda rows: [self.of_rows(each, rows, by) for each in partials])
-        return [each.merged(table) for each, table in zip(partials, tables, strict=True)]
+
+        def merge(tables: list[pl.LazyFrame]) -> list[pl.LazyFrame]:
+            return [each.merged(table) for each, table in zip(partials, tables, strict=True)]
+
+        def tables_of(rows: pl.LazyFrame) -> list[pl.LazyFrame]:
+            return [self.of_rows(each, rows, by) for each in partials]
+
+        return merge(self._of_parts(bytes_of(partials), tables_of, merge))
 
     def _is_apart(self, partial: Mergeable) -> bool:
         if isinstance(partial, Partial) and partial.grain == "sample":
@@ -294,17 +308,25 @@ class PassesSource(LogSource):
         """Whether a part has all rows of such a sample. A cluster of samples may lie in several parts."""
         return list(sample) == list(self._passes.sample)
 
-    def gathered(self, bytes_a_row: int, sample: Sequence[str], tables_of: TablesOf) -> list[pl.LazyFrame]:
-        return self._of_parts(bytes_a_row, tables_of) if self._holds_whole(sample) else tables_of(self.rows)
-
-    def _of_parts(
-        self, bytes_a_row: int, tables_of: Callable[[pl.LazyFrame], list[pl.LazyFrame]]
+    def gathered(
+        self, bytes_a_row: int, sample: Sequence[str], tables_of: TablesOf, merge: Merge | None = None
     ) -> list[pl.LazyFrame]:
+        if not self._holds_whole(sample):
+            return tables_of(self.rows)
+        return self._of_parts(bytes_a_row, tables_of, merge)
+
+    def _of_parts(self, bytes_a_row: int, tables_of: TablesOf, merge: Merge | None = None) -> list[pl.LazyFrame]:
+        found: list[list[pl.DataFrame]] = []
+        most = MANY_ROWS
         # To be closed where a pass fails: a bar would stay on the screen.
         with closing(self._passes.parts(bytes_a_row)) as parts:
-            # What is more than a scan runs once for all tables of a part.
-            found = [pl.collect_all(tables_of(rows if is_at_hand(self.rows) else rows.cache())) for rows in parts]
-        return [pl.concat(tables).lazy() for tables in zip(*found, strict=True)]
+            for rows in parts:
+                # What is more than a scan runs once for all tables of a part.
+                found.append(pl.collect_all(tables_of(rows if is_at_hand(self.rows) else rows.cache())))
+                if merge is not None and _n_rows(found) > most:
+                    found = [_in_order_of(found[0], pl.collect_all(merge(_together(found))))]
+                    most = MANY_ROWS + 2 * _n_rows(found)
+        return _together(found)
 
     def units(self, partials: Sequence[Partial], by: list[str]) -> pl.LazyFrame:
         if partials[0].grain != "sample":
@@ -319,6 +341,19 @@ class PassesSource(LogSource):
     def _has_small_ids(self, partial: Partial, by: list[str]) -> bool:
         # A pass, of few samples, was not made faster by it.
         return False
+
+
+def _together(found: Sequence[Sequence[pl.DataFrame]]) -> list[pl.LazyFrame]:
+    """The tables of several parts of the rows, one under the other."""
+    return [pl.concat(tables).lazy() for tables in zip(*found, strict=True)]
+
+
+def _in_order_of(first: Sequence[pl.DataFrame], tables: Sequence[pl.DataFrame]) -> list[pl.DataFrame]:
+    return [table.select(alike.columns) for alike, table in zip(first, tables, strict=True)]
+
+
+def _n_rows(found: Sequence[Sequence[pl.DataFrame]]) -> int:
+    return sum(table.height for tables in found for table in tables)
 
 
 def bytes_of(partials: Sequence[Mergeable]) -> int:

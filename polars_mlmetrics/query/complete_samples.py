@@ -10,6 +10,7 @@ import polars as pl
 from polars_mlmetrics.data.door import check_key_columns
 from polars_mlmetrics.data.expressions import any_of, check_no_pattern
 from polars_mlmetrics.engine.folds import fold, matched
+from polars_mlmetrics.engine.sources import LogSource
 from polars_mlmetrics.errors import INTERNAL, ParameterError, unknown
 from polars_mlmetrics.formula.measure import Measure
 from polars_mlmetrics.formula.over_targets import samples_of_all
@@ -17,6 +18,9 @@ from polars_mlmetrics.query.query import Query
 
 COUNTED, LEFT_OUT = f"{INTERNAL}counted", f"{INTERNAL}left_out"
 _ALIKE = f"{INTERNAL}alike"
+
+BYTES_A_ROW = 60
+"""Bytes that a row takes, about, while the samples of its part are looked up."""
 
 
 def rows_of_pairs(query: Query, between: str) -> pl.LazyFrame:
@@ -32,7 +36,8 @@ def rows_of_pairs(query: Query, between: str) -> pl.LazyFrame:
     check_key_columns(sample, query.schema, what="sample column")
     rows = query.with_keys(query.frame).filter(pl.col(column).is_not_null() for column in sample)
     groups = [key.column for key in query.by if key.column != model]
-    kept = CompleteSamples(rows, groups, model, sample, samples_of_all(query.metrics)).kept()
+    log = LogSource(rows, query.roles.label, query.schema)
+    kept = CompleteSamples(log, groups, model, sample, samples_of_all(query.metrics)).kept()
     return kept.drop(column.meta.output_name() for column in query.added)
 
 
@@ -69,7 +74,7 @@ class Way:
 class CompleteSamples:
     """The samples of rows that count for all models of their group. A sample that counts for none is left alone."""
 
-    rows: pl.LazyFrame
+    log: LogSource
     groups: Sequence[str]
     model: str
     sample: Sequence[str]
@@ -80,32 +85,50 @@ class CompleteSamples:
         ways = (count.door().included(count.grain) for count in self.counts)
         self._ways = [Way(place, counts) for place, counts in enumerate(ways)]
 
+    @property
+    def _rows(self) -> pl.LazyFrame:
+        return self.log.rows
+
     def kept(self) -> pl.LazyFrame:
         """The rows without the other samples."""
-        return self._without_odd(self._seen(self._by_model([])))
+        odd = self._odd(self._seen(self._rows, self._by_model([])))
+        return self._rows.join(odd, on=self._keys, how="anti", nulls_equal=True)
 
-    def counted(self) -> tuple[pl.LazyFrame, pl.LazyFrame]:
-        """The same rows; and one row a group and model, with the samples that it has of these, and how many others are.
+    def counted(self) -> tuple[LogSource, pl.LazyFrame]:
+        """The log of these rows; and one row a group and model, with the samples that it has, and how many others are.
 
         Where all models have the same samples, they are counted of one, and none is looked up.
         """
         by_model = self._by_model(self._codes()).collect().lazy()
         if self.are_alike(by_model):
             totals = [self._of_one_model(by_model, way) for way in self._ways]
-            return self.rows, self._named(by_model, totals, pl.lit(0))
-        seen = self._seen(by_model).cache()
+            return self.log, self._named(by_model, totals, pl.lit(0))
         is_odd = any_of([way.is_odd for way in self._ways])
         pairs = [(~is_odd & (pl.col(way.models) > 0)).sum().alias(way.samples) for way in self._ways]
-        in_group = fold(seen, self.groups, [is_odd.sum().alias(LEFT_OUT), *pairs])
+
+        def tables_of(rows: pl.LazyFrame) -> list[pl.LazyFrame]:
+            seen = self._seen(rows, by_model).cache()
+            return [self._odd(seen), fold(seen, self.groups, [is_odd.sum().alias(LEFT_OUT), *pairs])]
+
+        odd, counts = self.log.gathered(BYTES_A_ROW, self.sample, tables_of)
+        in_group = self._summed(counts)
+
+        def without_odd(rows: pl.LazyFrame) -> pl.LazyFrame:
+            return rows.join(odd, on=self._keys, how="anti", nulls_equal=True)
+
         # They are read more than once.
-        return self._without_odd(seen).cache(), self._named(by_model, [in_group], pl.col(LEFT_OUT))
+        return self.log.changed(without_odd).cached(), self._named(by_model, [in_group], pl.col(LEFT_OUT))
+
+    def _summed(self, counts: pl.LazyFrame) -> pl.LazyFrame:
+        """Counts of samples by group, of all parts of the log."""
+        return fold(counts, self.groups, [pl.exclude(self.groups).sum()])
 
     def odd(self) -> pl.DataFrame:
         """The other samples, by group."""
         by_model = self._by_model(self._codes()).collect(engine="streaming").lazy()
         if self.are_alike(by_model):
-            return self.rows.select(self._keys).clear().collect()
-        return self._odd(self._seen(by_model)).collect(engine="streaming")
+            return self._rows.select(self._keys).clear().collect()
+        return self._odd(self._seen(self._rows, by_model)).collect(engine="streaming")
 
     def _codes(self) -> list[pl.Expr]:
         return [total for way in self._ways for total in way.sums_of_codes(self.sample)]
@@ -123,12 +146,12 @@ class CompleteSamples:
     def _by_model(self, more: Sequence[pl.Expr]) -> pl.LazyFrame:
         """How many rows of each model of a group count, in each way."""
         counts = (way.counts.sum().alias(way.rows) for way in self._ways)
-        return fold(self.rows, [*self.groups, self.model], [*counts, *more])
+        return fold(self._rows, [*self.groups, self.model], [*counts, *more])
 
-    def _seen(self, by_model: pl.LazyFrame) -> pl.LazyFrame:
+    def _seen(self, rows: pl.LazyFrame, by_model: pl.LazyFrame) -> pl.LazyFrame:
         """The samples that count for some model: for how many, in each way, and how many models their group has."""
         of_all = fold(by_model, self.groups, [(pl.col(w.rows) > 0).sum().alias(w.all_models) for w in self._ways])
-        counting = self.rows.filter(any_of([way.counts for way in self._ways]))
+        counting = rows.filter(any_of([way.counts for way in self._ways]))
         # Numbers are told apart faster than texts.
         model = pl.col(self.model).hash()
         # Polars counts models faster where none is left out first.
@@ -136,9 +159,6 @@ class CompleteSamples:
         models = [model.filter(way.counts) if is_left_out else model for way in self._ways]
         named = [of.n_unique().alias(way.models) for of, way in zip(models, self._ways, strict=True)]
         return matched(fold(counting, self._keys, named), of_all, self.groups)
-
-    def _without_odd(self, seen: pl.LazyFrame) -> pl.LazyFrame:
-        return self.rows.join(self._odd(seen), on=self._keys, how="anti", nulls_equal=True)
 
     def _odd(self, seen: pl.LazyFrame) -> pl.LazyFrame:
         return seen.filter(any_of([way.is_odd for way in self._ways])).select(self._keys)
@@ -149,10 +169,15 @@ class CompleteSamples:
         often = counting.sort(pl.len().over(self.model), descending=True)
         chosen = fold(often, self.groups, [pl.col(self.model).first()], in_order=True).collect()
         is_chosen = pl.col(self.model).is_in(chosen[self.model].unique().implode(), nulls_equal=True)
-        rows = self.rows.filter(is_chosen, way.counts)
-        rows = rows.join(chosen.lazy(), on=chosen.columns, how="semi", nulls_equal=True)
-        samples = rows.select(self._keys).unique()
-        return fold(samples, self.groups, [pl.len().alias(way.samples)])
+
+        def tables_of(rows: pl.LazyFrame) -> list[pl.LazyFrame]:
+            rows = rows.filter(is_chosen, way.counts)
+            rows = rows.join(chosen.lazy(), on=chosen.columns, how="semi", nulls_equal=True)
+            samples = rows.select(self._keys).unique()
+            return [fold(samples, self.groups, [pl.len().alias(way.samples)])]
+
+        [counts] = self.log.gathered(BYTES_A_ROW, self.sample, tables_of)
+        return self._summed(counts)
 
     def _named(self, by_model: pl.LazyFrame, totals: Sequence[pl.LazyFrame], left_out: pl.Expr) -> pl.LazyFrame:
         """Totals of groups beside each of their models. One without a row that counts in some way has no sample."""

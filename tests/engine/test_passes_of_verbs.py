@@ -1,7 +1,7 @@
 """Verbs beside `evaluate` in passes: they give what they give of all rows at once."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import polars as pl
@@ -12,6 +12,7 @@ import polars_mlmetrics as mlm
 
 # Sums of parts differ in their last digits, and a standard error, a difference of such sums, in some more.
 CLOSE: dict[str, float] = {"rel_tol": 1e-9, "abs_tol": 1e-12}
+OF_DECISIONS = [mlm.f1(), mlm.recall(average="macro"), mlm.cost(1, 2)]
 METRICS = [mlm.f1(), mlm.ndcg(k=2), mlm.log_loss(average="samples"), mlm.roc_auc(), mlm.recall(average="macro")]
 QUIET: dict[str, Any] = {"progress": False}
 
@@ -41,12 +42,96 @@ COMPARED: dict[str, dict[str, Any]] = {
     "all rows": {"pairs": False, "slices": ["country"]},
     "between countries": {"between": pl.col("country").fill_null("XX").alias("place"), "pairs": False, "by": "model"},
 }
+ONE_CLASS = pl.col("label") == pl.lit(["a", "b", "c"]).list.get(pl.col("user") % 3)
+"""A truth of classes: one label of each sample."""
+
+OF_MONTHS: dict[str, Any] = {"between": "model", "baseline": "old"}
+
 OTHERS: dict[str, Callable[..., pl.DataFrame]] = {
     "gap": lambda rows, **how: mlm.gap(rows, METRICS, over="country", by="model", cluster="user", **how),
     "gap with weights": lambda rows, **how: mlm.gap(rows, mlm.ndcg(), over="label", weight="weight", **how),
     "worst samples": lambda rows, **how: mlm.worst(rows, mlm.ndcg(), 3, "model", ["country"], keep="user", **how),
     "worst labels": lambda rows, **how: mlm.worst(rows, mlm.f1(average="macro"), by="model", ci=0.9, **how),
+    "flips": lambda rows, **how: mlm.flips(
+        rows, mlm.log_loss(average="samples"), baseline="old", k=5, by="country", slices=["label"], **how
+    ),
+    "flips of a ranking": lambda rows, **how: mlm.flips(broken(rows), mlm.ndcg(k=2), baseline="new", k=5, **how),
+    "rank": lambda rows, **how: mlm.rank(rows, mlm.ndcg(k=2), slices=["country"], cluster="user", **how),
+    "rank of labels": lambda rows, **how: mlm.rank(rows, mlm.f1(average="macro"), by="label", weight="weight", **how),
+    "rank of models with the same samples": lambda rows, **how: mlm.rank(
+        rows.filter(pl.col("model").n_unique().over("sample") == 3), mlm.log_loss(average="samples"), **how
+    ),
+    "classification_report": lambda rows, **how: mlm.classification_report(
+        broken(rows), by="model", ci=0.9, cluster="user", **how
+    ),
+    "classification_report of classes": lambda rows, **how: mlm.classification_report(
+        rows, threshold="argmax", by=["model", "country"], weight="weight", **how
+    ),
+    "confusion of a threshold": lambda rows, **how: mlm.confusion(
+        rows, by="model", threshold=0.4, ci=0.9, cluster="user", **how
+    ),
+    "confusion of classes": lambda rows, **how: mlm.confusion(
+        rows, by=["model", pl.col("country").fill_null("XX").alias("place")], truth=ONE_CLASS, **how
+    ),
+    "confusion of classes with weights": lambda rows, **how: mlm.confusion(
+        broken(rows), by="model", truth=ONE_CLASS, ci=0.9, cluster="user", weight="weight", **how
+    ),
+    "confusion of predicted classes": lambda rows, **how: mlm.confusion(
+        rows.drop("label"), by="model", score="country", truth="country", ci=0.9, **how
+    ),
+    "decompose": lambda rows, **how: mlm.decompose(rows, mlm.recall(), "country", **OF_MONTHS, **how),
+    "decompose of a ranking": lambda rows, **how: mlm.decompose(
+        rows.filter(pl.col("country").n_unique().over("model", "sample") == 1),
+        mlm.ndcg(k=2),
+        "country",
+        by="user",
+        **OF_MONTHS,
+        **how,
+    ),
+    "decompose of labels": lambda rows, **how: mlm.decompose(
+        rows, mlm.f1(average="macro"), "country", cluster="user", weight="weight", **OF_MONTHS, **how
+    ),
+    "roc": lambda rows, **how: mlm.curve(rows, "roc", by="model", slices=["country"], bins=8, weight="weight", **how),
+    "threshold": lambda rows, **how: mlm.curve(
+        broken(rows), "threshold", OF_DECISIONS, by="model", slices=["country"], bins=8, ci=0.9, cluster="user", **how
+    ),
+    "threshold with weights": lambda rows, **how: mlm.curve(
+        rows, "threshold", OF_DECISIONS, bins=16, points=5, weight="weight", **how
+    ),
+    "calibration": lambda rows, **how: mlm.curve(rows, "calibration", by="model", bins=4, ci=0.9, **how),
+    "scores": lambda rows, **how: mlm.curve(rows, "scores", by="model", bins=4, **how),
+    "best_threshold": lambda rows, **how: mlm.best_threshold(broken(rows), mlm.f1(), by="model", bins=8, **how),
+    "best_threshold with folds": lambda rows, **how: mlm.best_threshold(
+        rows, mlm.f1(), per="label", folds=3, bins=16, **how
+    ),
+    "best_threshold of an average": lambda rows, **how: mlm.best_threshold(
+        rows, mlm.f1(average="macro"), by="model", folds=3, bins=16, weight="weight", **how
+    ),
+    "best_threshold of a point": lambda rows, **how: mlm.best_threshold(
+        rows, mlm.recall_at_precision(0.5, bins=16), by="country", where=pl.col("user") > 3, **how
+    ),
+    "drift": lambda rows, **how: mlm.drift(rows, slices=["country"], cluster="user", **OF_MONTHS, **how),
+    "drift of many scores": lambda rows, **how: mlm.drift(
+        spread(rows), between="country", baseline="DE", by="model", weight="weight", bins=5, **how
+    ),
+    "drift with infinite scores": lambda rows, **how: mlm.drift(
+        spread(rows, [0.0, -0.0, float("inf"), float("-inf")]), **OF_MONTHS, **how
+    ),
+    "drift of classes": lambda rows, **how: mlm.drift(rows, score="label", **OF_MONTHS, **how),
 }
+
+
+def broken(rows: Any) -> Any:
+    """The rows, of which those of one user have no number for a score."""
+    return rows.with_columns(score=pl.when(pl.col("user") == 3).then(float("nan")).otherwise("score"))
+
+
+def spread(rows: Any, some: Sequence[float] = ()) -> Any:
+    """The rows with scores that are nearly all different, beside some that many rows have."""
+    given = pl.lit(pl.Series(some or [0.5]))
+    code = pl.concat_str("model", "label", "user", "sample", ignore_nulls=True).hash(7)
+    own = (code % 1009).cast(pl.Float64).sqrt() + pl.col("score")
+    return rows.with_columns(score=pl.when(code % 3 == 0).then(given.get(code % max(len(some), 1))).otherwise(own))
 
 
 @pytest.mark.parametrize("how", COMPARED.values(), ids=COMPARED)
@@ -61,7 +146,7 @@ def test_compare(how: dict[str, Any], passes: Any) -> None:
 
 @pytest.mark.parametrize("ask", OTHERS.values(), ids=OTHERS)
 @pytest.mark.parametrize("passes", [3, "auto"])
-def test_gap_and_worst(ask: Callable[..., pl.DataFrame], passes: Any) -> None:
+def test_other_verbs(ask: Callable[..., pl.DataFrame], passes: Any) -> None:
     for seed in range(2):
         assert_frame_equal(ask(log(seed), passes=passes, **QUIET), ask(log(seed)), **CLOSE)
 
@@ -75,6 +160,36 @@ def test_files_that_share_no_sample(folder: Any) -> None:
     assert_frame_equal(
         found.collect(), mlm.compare(scan, METRICS, baseline="old", slices=["country"]).collect(), rel_tol=1e-9
     )
+
+
+REFUSED: dict[str, Callable[[pl.LazyFrame], Any]] = {
+    "curve: passes= needs bins=, such as bins=4096: without it, all rows are sorted at once.": lambda rows: mlm.curve(
+        rows, "threshold", mlm.f1(), passes=2
+    ),
+    "best_threshold: passes= needs bins=, such as bins=4096: without it, all rows are sorted at once.": (
+        lambda rows: mlm.best_threshold(rows, mlm.f1(), passes="auto")
+    ),
+    "best_threshold: passes= needs bins=, such as recall_at_precision(..., bins=4096): without it, all rows are sorted "
+    "at once.": lambda rows: mlm.best_threshold(rows, mlm.recall_at_precision(0.5), passes=2),
+    "best_threshold: recall_at_precision has bins of its own: pass recall_at_precision(..., bins=8).": (
+        lambda rows: mlm.best_threshold(rows, mlm.recall_at_precision(0.5), bins=8)
+    ),
+    "drift: parts are ranges of scores, and 'files' are none: pass passes='auto'.": lambda rows: mlm.drift(
+        rows, **OF_MONTHS, passes="files"
+    ),
+    "memory= works only with passes='auto', and passes is 3.": lambda rows: mlm.rank(
+        rows, mlm.f1(), passes=3, memory="1 GB"
+    ),
+}
+
+
+@pytest.mark.parametrize("message", REFUSED)
+def test_what_has_no_passes_is_refused_when_it_is_called(message: str) -> None:
+    with pytest.raises(mlm.ParameterError) as error:
+        REFUSED[message](log(0).lazy())
+    assert str(error.value) == message
+    *_, caller, _ = error.traceback
+    assert caller.path.samefile(__file__)
 
 
 @pytest.mark.parametrize("ask", [mlm.compare, mlm.gap])

@@ -36,6 +36,24 @@ CALLS: dict[str, Callable[[pl.LazyFrame], pl.LazyFrame]] = {
         log, mlm.f1(), baseline="old", slices=SLICES, passes=3, progress=False
     ),
     "gap in passes": lambda log: mlm.gap(log, mlm.ndcg(), over="country", by="model", passes=3, progress=False),
+    "rank in passes": lambda log: mlm.rank(log, mlm.ndcg(), slices=SLICES, passes=3, progress=False),
+    "flips in passes": lambda log: mlm.flips(log, mlm.ndcg(), baseline="old", slices=SLICES, passes=3, progress=False),
+    "decompose in passes": lambda log: mlm.decompose(
+        log, mlm.f1(), over="country", between="model", baseline="old", passes=3, progress=False
+    ),
+    "drift in passes": lambda log: mlm.drift(
+        log, between="model", baseline="old", by="label", passes=3, progress=False
+    ),
+    "classification_report in passes": lambda log: mlm.classification_report(
+        log, by="model", threshold="argmax", passes=3, progress=False
+    ),
+    "confusion in passes": lambda log: mlm.confusion(log, by="model", ci=0.9, passes=3, progress=False),
+    "curve in passes": lambda log: mlm.curve(
+        log, "threshold", mlm.f1(average="macro"), slices=SLICES, bins=8, passes=3, progress=False
+    ),
+    "best_threshold in passes": lambda log: mlm.best_threshold(
+        log, mlm.f1(average="macro"), bins=8, folds=2, passes=3, progress=False
+    ),
     "drift": lambda log: mlm.drift(log, between="model", baseline="old", by="label", slices=["country"]),
     "gap": lambda log: mlm.gap(log, mlm.f1(), over="country", by="model"),
     "gap of several metrics": lambda log: mlm.gap(log, [mlm.f1(), mlm.recall()], over="country", by="model"),

@@ -23,6 +23,15 @@ CALLS: dict[str, Callable[[pl.LazyFrame], Any]] = {
     "evaluate in passes": lambda log: mlm.evaluate(log, mlm.mse(), slices=["country"], passes=2, progress=False),
     "compare in passes": lambda log: mlm.compare(log, mlm.mse(), baseline="a", passes=2, progress=False),
     "worst in passes": lambda log: mlm.worst(log, mlm.mse(), by="model", passes=2, progress=False),
+    "rank in passes": lambda log: mlm.rank(log, mlm.mse(), slices=["country"], passes=2, progress=False),
+    "flips in passes": lambda log: mlm.flips(log, mlm.mse(), baseline="a", passes=2, progress=False),
+    "decompose in passes": lambda log: mlm.decompose(
+        log, mlm.mse(), over="country", between="model", baseline="a", passes=2, progress=False
+    ),
+    "drift in passes": lambda log: mlm.drift(log, between="model", baseline="a", passes=2, progress=False),
+    "confusion in passes": lambda log: mlm.confusion(log, label="country", passes=2, progress=False),
+    "curve in passes": lambda log: mlm.curve(log, "threshold", mlm.f1(), bins=4, ci=0.9, passes=2, progress=False),
+    "best_threshold in passes": lambda log: mlm.best_threshold(log, mlm.f1(), bins=4, passes=2, progress=False),
     "gap": lambda log: mlm.gap(log, mlm.log_loss(), over="country"),
     "rank": lambda log: mlm.rank(log, mlm.log_loss(), slices=["country"]),
     "decompose": lambda log: mlm.decompose(log, mlm.log_loss(), over="country", between="model", baseline="a"),

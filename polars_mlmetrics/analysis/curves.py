@@ -145,17 +145,16 @@ def curve(
     if kind not in OF_BINS:
         check_has_bins("curve", passes, bins, question)
     split = question.with_passes(passes, memory, progress=progress)
-    columns, of_grouping = _planned(kind, question, bins, points)
+    columns, _ = _planned(kind, question, bins, points)
     names = columns.names() + ([] if ci is None else ENDS.names())
     question.query.check_names(names)
-    table = stacked(question.query, of_grouping, names)
+
+    def table(question: Question) -> pl.LazyFrame:
+        return stacked(question.query, _planned(kind, question, bins, points)[1], names)
+
     if not split.passes:
-        return as_given(frame, table)
-
-    def in_passes() -> pl.LazyFrame:
-        return stacked(split.query, _planned(kind, split, bins, points)[1], names)
-
-    return as_given_later(frame, in_passes, lambda: table)
+        return as_given(frame, table(question))
+    return as_given_later(frame, lambda: table(split), lambda: table(question))
 
 
 def _check(kind: Any, metrics: Sequence[Any], ci: Level | None) -> None:

@@ -246,7 +246,7 @@ class Drift:
         rows = self._scored.rows.filter(self._is_baseline)
         if self._scored.is_class:
             return Cells.of_classes(rows, self._by, self._bins)
-        if self._passes is None:
+        if not self._passes:
             return Cells.of_numbers([rows], None, self._by, self._bins)
         passes = self._passes.changed(lambda rows: rows.filter(self._is_baseline, pl.col(SCORE).is_not_null()))
         with closing(passes.parts(BYTES_A_ROW)) as parts:

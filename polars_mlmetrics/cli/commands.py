@@ -139,8 +139,8 @@ def _curve(settings: Settings) -> CallNode:
     # As with the level, for the cluster.
     named |= own.given("cluster") if "ci" in named or settings.options["cluster"] is not None else {}
     # And passes, which a curve without bins has none of.
-    in_passes = "bins" in named or kind in OF_BINS or settings.options["passes"] is not None
-    named |= own.passes() if in_passes else {}
+    takes_passes = "bins" in named or kind in OF_BINS or settings.options["passes"] is not None
+    named |= own.passes() if takes_passes else {}
     return Call(NamedValue("mlm.curve", curve), [log, kind, *metrics_of(given or [])], named).method("collect")
 
 

@@ -111,8 +111,7 @@ class MetricCurve:
         if self._cells.bins is not None and self._cells.grid == "float":
             # A row of -inf is predicted at no threshold, and its cell does not tell it from the others there.
             points = points.filter(pl.col(THRESHOLD).is_null() | (pl.col(THRESHOLD) > -INFINITE))
-        # In passes the points would be worked out anew for each part.
-        self.points = points.cache() if question.passes is None else points.collect().lazy()
+        self.points = question.source.held(points)
         schema = pl.Schema({**question.source.schema, THRESHOLD: pl.Float64(), PLACE: pl.Int64()})
         self._readings = ReadFormulas(schema, question.query.roles)
 

@@ -99,7 +99,8 @@ def sides_of_rows(log: LogSource, sample: Sequence[str], placed: Callable[[pl.La
 
     def sides_of(partials: Sequence[Partial]) -> list[Sides]:
         def merge(tables: list[pl.LazyFrame]) -> list[pl.LazyFrame]:
-            return [partials[place // 2].merged(table) for place, table in enumerate(tables)]
+            both = [each for each in partials for _ in SIDES]
+            return [each.merged(table) for each, table in zip(both, tables, strict=True)]
 
         merged = merge(log.gathered(BYTES_A_ROW, sample, lambda rows: tables_of(rows, partials), merge))
         return list(zip(merged[::2], merged[1::2], strict=True))

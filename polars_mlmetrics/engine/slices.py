@@ -76,6 +76,9 @@ class Slices(LogSource):
         self._wanted[tuple(sample)] = None
         return pl.col(_n_split(sample))
 
+    def held(self, table: pl.LazyFrame) -> pl.LazyFrame:
+        return self.source.held(table)
+
     def joined(self, tables: Sequence[pl.LazyFrame], coded: Sequence[pl.LazyFrame], by: list[str]) -> pl.LazyFrame:
         table, slicing = super().joined(tables, coded, by), self._slicing_of(by)
         if slicing is None:  # of targets

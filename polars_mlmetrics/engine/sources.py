@@ -70,6 +70,10 @@ class Source(ABC):
         """How many samples of a group lie in other slices too; None where that is not known."""
         return None
 
+    def held(self, table: pl.LazyFrame) -> pl.LazyFrame:
+        """A table of this source that is read more than once, beside its rows."""
+        return table.cache()
+
 
 class OfSource(Source):
     """A source that wraps another one, and answers the same partials."""
@@ -337,6 +341,10 @@ class PassesSource(LogSource):
             bytes_of(partials), lambda rows: [units_of(partials, [each.units(rows) for each in partials])]
         )
         return units
+
+    def held(self, table: pl.LazyFrame) -> pl.LazyFrame:
+        # Else it would be worked out anew for each part.
+        return table.collect().lazy()
 
     def _has_small_ids(self, partial: Partial, by: list[str]) -> bool:
         # A pass, of few samples, was not made faster by it.

@@ -40,12 +40,10 @@ def calibration_error(
     no interval. `brier_reliability(debiased=True)` has one, and `calibration_ks` needs no bins.
     """
     if strategy == "quantile":
-        n, gaps = u.rows(), _gaps_of_equal_bins(u, bins, logits=logits)
+        gaps = [ratio(gap, u.rows()) for gap in _gaps_of_equal_bins(u, bins, logits=logits)]
         if norm == "max":
-            return ratio(bins * pl.max_horizontal(gaps), n)
-        if norm == "l1":
-            return ratio(pl.sum_horizontal(gaps), n)
-        return ratio((bins * pl.sum_horizontal(gap**2 for gap in gaps)).sqrt(), n)
+            return bins * pl.max_horizontal(gaps)
+        return pl.sum_horizontal(gaps) if norm == "l1" else (bins * pl.sum_horizontal(gap**2 for gap in gaps)).sqrt()
     n, surplus = u.runs(*bins_of(u, bins, logits=logits)[:3], cells=bins)
     gap = ratio(surplus.abs(), n)
     if norm == "max":

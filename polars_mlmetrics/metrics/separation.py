@@ -6,7 +6,7 @@ from typing import Unpack
 
 import polars as pl
 
-from polars_mlmetrics.formula.arithmetic import exceeds, ratio, ratio_of_counts, reaches, share
+from polars_mlmetrics.formula.arithmetic import exceeds, less_log1p, ratio, ratio_of_counts, reaches, share
 from polars_mlmetrics.formula.averages import Average
 from polars_mlmetrics.formula.curve import Bins, Curve, Grid, curve_of
 from polars_mlmetrics.formula.declaration import Influence, Placements
@@ -287,11 +287,11 @@ def interpolated_pr_auc(
     curve = curve_of(u, bins, grid)
     rows, upto = curve.positives + curve.negatives, curve.positives_upto.shift(1, fill_value=0)
     rows_upto = upto + curve.negatives_upto.shift(1, fill_value=0)
-    # Over n rows of a step, p of them true, the true ones up to a place are `rest` and p/n of all rows up to it.
-    slope = share(curve.positives, rows)
-    rest = upto - slope * rows_upto
-    bent = pl.when(rows_upto > 0).then(rest * share(rows, rows_upto).log1p()).otherwise(0.0)
-    return ratio((slope * (curve.positives + bent)).sum(), curve.all_positives)
+    # Over a step p of its n rows are true: so are those above it and p/n of the rows between, of all up to a place.
+    slope, wider = share(curve.positives, rows), share(rows, rows_upto)
+    within = upto * wider.log1p() + slope * rows_upto * less_log1p(wider)
+    area = slope * pl.when(rows_upto > 0).then(within).otherwise(curve.positives)
+    return ratio(area.sum(), curve.all_positives)
 
 
 @metric(range=(0, 1), best="min", undefined_when="one class only")

@@ -251,7 +251,7 @@ def _report(command: Parser) -> None:
     _add(command, _several("--by", "COLUMN", "a date is shown over time, another column is a slicing"), SLICES)
     _add(command, _several("--features", "COLUMN", "the columns to search for bad slices"), CI)
     _add(command, _option("--title", "TEXT", "the heading of the page"))
-    _add(command, _flag("--static", "a page without any script"), CLUSTER, *ROLES)
+    _add(command, _flag("--static", "a page without any script"), CLUSTER, *ROLES, *PASSES)
     about = "the page (.html), or a comment for a pull request (.md), or both"
     _add(command, _option("-o --output", "FILE", about, dest="outputs", nargs="+"))
     _add(command, _flag("--overwrite", "replace the files if they are there"), *CALL, *RUNNING)

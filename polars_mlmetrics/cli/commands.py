@@ -239,6 +239,6 @@ def _report_of(settings: Settings) -> CallNode:
     else:
         between = settings.given("between")
         named = between | groups_of(settings, between.get("between", MODEL)) | settings.slices()
-    named |= own.given("features", "cluster") | settings.given("ci", "title", "static") | own.roles()
+    named |= own.given("features", "cluster") | settings.given("ci", "title", "static") | own.roles() | own.passes()
     metrics: list[Any] = metrics_of(settings.get("metrics") or [])
     return Call(NamedValue("mlm.report", report), [log, *([metrics] if metrics else [])], named)

@@ -21,10 +21,7 @@ UNREAD = pl.lit(1)
 """The column of a role that a metric does not read."""
 
 ROLE_NAMES: tuple[str, ...] = get_args(RoleName)
-WITH_PASSES = (
-    "evaluate, compare, curve and the others that answer from a log take it. report takes a state: make it with "
-    "mlm.state(log, metrics, passes='auto')."
-)
+WITH_PASSES = "evaluate, compare, curve, state, report and most others that read a log take it."
 
 
 class Roles(TypedDict, total=False):

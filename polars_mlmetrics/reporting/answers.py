@@ -14,6 +14,7 @@ from polars_mlmetrics.analysis.evaluate import evaluate
 from polars_mlmetrics.analysis.find_slices import NONE_WORSE, find_slices
 from polars_mlmetrics.analysis.finish import finish
 from polars_mlmetrics.checks.check import check
+from polars_mlmetrics.curves.stored_bins import ENOUGH
 from polars_mlmetrics.data.expressions import text_of_key
 from polars_mlmetrics.data.frames import scan_node
 from polars_mlmetrics.data.roles import MODEL as MODELS
@@ -138,7 +139,7 @@ def _evaluated(asked: ReportQuestion, metrics: Sequence[Metric], slices: Sequenc
     given |= {} if "ci" in more else asked.level
     if asked.contents is not None:
         return asked.with_model(finish(asked.frame, list(metrics), **given))
-    return asked.with_model(evaluate(asked.frame, list(metrics), **given, **asked.roles))
+    return asked.with_model(evaluate(asked.frame, list(metrics), **given, **asked.of_log))
 
 
 def _differences(asked: ReportQuestion) -> pl.DataFrame:
@@ -152,7 +153,8 @@ def _compared(asked: ReportQuestion, metrics: Sequence[Metric], slices: Sequence
     assert asked.between is not None
     given = asked.frame, list(metrics), asked.between, asked.baseline, asked.roles
     # Where nothing pairs, a page still has values to show, and says that there are no pairs.
-    table = comparison_of(*given, slices=list(slices) or None, **asked.level).table()
+    how = {**asked.level, **asked.passes}
+    table = comparison_of(*given, slices=list(slices) or None, **how).table()
     return asked.with_model(table)
 
 
@@ -212,7 +214,10 @@ def _found_of(asked: ReportQuestion, model: str) -> pl.DataFrame:
     if asked.between is not None:
         key = pl.col(asked.between) if isinstance(asked.between, str) else asked.between
         rows = rows.filter(text_of_key(key, dtype_of(asked.frame, asked.between)) == model)
+    # Of the rows of one model the files are no bare scan: they are read in passes all the same, if they are many.
+    is_by_file = asked.passes.get("passes") == "files"
     given: dict[str, Any] = {"cluster": asked.cluster, "progress": False, **asked.roles}
+    given |= {} if is_by_file else asked.passes
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", NONE_WORSE)  # the page says so
         return find_slices(rows, asked.headline, asked.features, **given)
@@ -239,7 +244,8 @@ def problems_of(asked: ReportQuestion, frame: pl.LazyFrame) -> pl.DataFrame | No
         return None
     by = listed(asked.between) or None
     slices = asked.slices or None
-    found = check(frame, by=by, slices=slices, metrics=asked.metrics, progress=False, **asked.roles)
+    given: dict[str, Any] = {"progress": False, **asked.of_log}
+    found = check(frame, by=by, slices=slices, metrics=asked.metrics, **given)
     return found if asked.cluster is None else found.filter(pl.col("problem") != "cluster_unused")
 
 
@@ -262,8 +268,10 @@ def metrics_for(asked: ReportQuestion, problems: pl.DataFrame | None) -> list[Me
     is_probability = not found & set(OUTSIDE)
     metrics = [log_loss()] if is_probability else []
     metrics.append(f1() if asked.label is None else f1(average="macro"))
-    # Exact ones: bins can be too coarse for a model that is too sure of itself, and say that it is worse.
-    metrics += [roc_auc(), average_precision()]
+    # Exact ones: bins can be too coarse for a model that is too sure of itself, and say that it is worse. In passes
+    # there are none.
+    cells: dict[str, Any] = {"bins": ENOUGH, "grid": "logit" if is_probability else "float"} if asked.passes else {}
+    metrics += [roc_auc(**cells), average_precision(**cells)]
     metrics += [calibration_error()] if is_probability else []
     if asked.label is not None and _count(problems, "labels") > 1:
         metrics.append(label_ranking_average_precision())

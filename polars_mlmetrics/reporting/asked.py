@@ -21,6 +21,7 @@ from polars_mlmetrics.formula.measure import Measure
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.reproduction import signature_of
 from polars_mlmetrics.query.keys import Key, Keys, checked_slices, listed, settled
+from polars_mlmetrics.query.question import check_no_passes
 from polars_mlmetrics.query.verb import Verb, check_no_roles
 
 MODEL = f"{INTERNAL}model"
@@ -51,6 +52,8 @@ class ReportQuestion:
     cluster: list[str] | None
     """The columns of clusters that were given; None where the sample is one, or a state has them."""
     roles: Mapping[str, Any]
+    passes: Mapping[str, Any]
+    """How each verb reads a log in passes; nothing where it is read at once."""
 
     @classmethod
     def read(
@@ -65,6 +68,7 @@ class ReportQuestion:
         ci: float,
         cluster: Names,
         roles: Mapping[str, Any],
+        passes: Mapping[str, Any],
     ) -> ReportQuestion:
         """Understand what was given, or say what is wrong with it."""
         is_of_state = REPORT.is_of_state(frame)
@@ -73,6 +77,7 @@ class ReportQuestion:
         contents = Contents.of(schema) if is_of_state else None
         if contents is not None:
             check_no_roles(cluster, roles)
+            check_no_passes(**{name: passes.get(name) for name in ("passes", "memory")})
         known = schema if contents is None else pl.Schema({name: schema[name] for name in contents.by})
         if between is None and MODELS in known:
             between = MODELS
@@ -99,10 +104,16 @@ class ReportQuestion:
             ci=None if contents is not None and contents.buckets is None else ci,
             cluster=column_names("cluster", cluster) or None,
             roles=checked_roles(roles),
+            passes=passes,
         )
         if isinstance(baseline, pl.Expr | list | dict):
             raise ParameterError(f"baseline is one value of the column of the models, not {baseline!r}.")
         return asked
+
+    @property
+    def of_log(self) -> dict[str, Any]:
+        """How the verbs that read the log are called: with its roles, and in passes where it is read so."""
+        return {**self.roles, **self.passes}
 
     @property
     def headline(self) -> Metric:
@@ -185,7 +196,7 @@ class ReportQuestion:
 
     def held(self) -> ReportQuestion:
         """The same of rows that are quick to read: what is more than a scan is run once, and its columns are held."""
-        if self.contents is not None or is_at_hand(self.frame):
+        if self.contents is not None or self.passes or is_at_hand(self.frame):
             return self
         models = [] if self.between is None else [self.between]
         keys = [*models, *(key for each in self.all_slices for key in each)]

@@ -52,8 +52,10 @@ def asks_which_are_true(asked: ReportQuestion) -> bool:
 def _curve_of_scores(asked: ReportQuestion, kind: str, *metrics: Metric) -> pl.DataFrame | None:
     """A curve along the scores: of probabilities in a log only points at the ends of cells, which are found sooner.
 
-    A score that is no probability has no cell; it may stand between those that have one.
+    A score that is no probability has no cell; it may stand between those that have one. Passes have no other points.
     """
+    if asked.passes:
+        return _curve(asked, kind, *metrics, bins=ENOUGH)
     if asked.contents is None and any("probability" in each.probe.door.guards for each in asked.measures):
         table = _curve(asked, kind, *metrics, bins=ENOUGH)
         if table is not None and _has_points(kind, table):
@@ -64,7 +66,7 @@ def _curve_of_scores(asked: ReportQuestion, kind: str, *metrics: Metric) -> pl.D
 def _curve(asked: ReportQuestion, kind: Any, *metrics: Metric, **more: Any) -> pl.DataFrame | None:
     """A curve of each model; None of a state that does not hold it."""
     try:
-        return asked.with_model(curve(asked.frame, kind, *metrics, by=asked.between, **more, **asked.roles))
+        return asked.with_model(curve(asked.frame, kind, *metrics, by=asked.between, **more, **asked.of_log))
     except StateError:
         return None
 
@@ -80,11 +82,11 @@ def _precision_and_recall(roc: pl.DataFrame) -> pl.DataFrame:
 
 
 def areas_of(asked: ReportQuestion, kinds: Iterable[str], values: pl.DataFrame) -> pl.DataFrame | None:
-    """The areas under curves, a column for each kind: of a log exact ones, of a state those of its bins.
+    """The areas under curves, a column for each kind: of a log exact ones, in passes and of a state those of bins.
 
     The points of a curve are some of all, so their area is another one. The page may show it as a metric already.
     """
-    more = _bins_held(asked)
+    more = {"bins": ENOUGH} if asked.passes else _bins_held(asked)
     areas = [AREAS[kind](**more).alias(kind) for kind in kinds if kind in AREAS]
     if not areas or (asked.contents is not None and not more):
         return None
@@ -95,7 +97,7 @@ def areas_of(asked: ReportQuestion, kinds: Iterable[str], values: pl.DataFrame) 
         of_kinds = [pl.col("value").filter(metric=name).first().alias(kind) for kind, name in names.items()]
         return of_whole.group_by(MODEL, maintain_order=True).agg(of_kinds)
     if asked.contents is None:
-        return asked.with_model(evaluate(asked.frame, areas, by=asked.between, **asked.roles))
+        return asked.with_model(evaluate(asked.frame, areas, by=asked.between, **asked.of_log))
     try:
         return asked.with_model(finish(asked.frame, areas, by=asked.between))
     except StateError:
@@ -119,11 +121,12 @@ def best_of(asked: ReportQuestion) -> pl.DataFrame | None:
     metric = of_threshold(asked)
     if metric.best is None:
         return None
+    bins: dict[str, Any] = {"bins": ENOUGH} if asked.passes else {}
     is_pooled = all(measure.grain == "group" for measure in metric.tree.measures())
     if asked.contents is None and not is_pooled:
         return None
     try:
-        return asked.with_model(best_threshold(asked.frame, metric, by=asked.between, **asked.roles))
+        return asked.with_model(best_threshold(asked.frame, metric, by=asked.between, **bins, **asked.of_log))
     except StateError:
         return None
 

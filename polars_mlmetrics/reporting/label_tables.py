@@ -49,8 +49,10 @@ def labels_of(asked: ReportQuestion, sliced: str) -> LabelTables | None:
     metrics = _metrics(asked, decision)
     slices = [keys for keys in asked.slices if len(keys) == 1 and name_of(keys[0]) == sliced]
     found = [_values(asked, metrics, slices) if metrics else None, _report(asked, decision)]
-    collected = iter(pl.collect_all([lazy for lazy in found if lazy is not None]))
-    values, report = (None if lazy is None else asked.with_model(next(collected).lazy()) for lazy in found)
+    if not asked.passes:
+        collected = iter(pl.collect_all([lazy for lazy in found if lazy is not None]))
+        found = [None if lazy is None else next(collected).lazy() for lazy in found]
+    values, report = (None if lazy is None else asked.with_model(lazy) for lazy in found)
     # Of soft truths none is predicted: there is no number to show.
     if report is not None and not any(report[name].is_finite().any() for name in RATES):
         report = None
@@ -68,10 +70,10 @@ def _decision(asked: ReportQuestion) -> Decision:
 def _report(asked: ReportQuestion, decision: Decision) -> pl.LazyFrame | None:
     if not asks_which_are_true(asked) or name_of(asked.between or "") in OF_REPORT:
         return None
-    roles = asked.roles if asked.contents is None else {}
+    given = asked.of_log if asked.contents is None else {}
     by = None if asked.between is None else [asked.between]
     try:
-        return classification_report(asked.frame, by, threshold=decision.threshold, **roles)
+        return classification_report(asked.frame, by, threshold=decision.threshold, **given)
     except StateError:
         return None
 
@@ -80,7 +82,7 @@ def _values(asked: ReportQuestion, metrics: Sequence[Metric], slices: Sequence[K
     given: dict[str, Any] = {"by": asked.between, "slices": list(slices) or None, "per": "label"}
     if asked.contents is not None:
         return finish(asked.frame, list(metrics), **given)
-    return evaluate(asked.frame, list(metrics), **given, **asked.roles)
+    return evaluate(asked.frame, list(metrics), **given, **asked.of_log)
 
 
 def _metrics(asked: ReportQuestion, decision: Decision) -> list[Metric]:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, Literal, Unpack
 from urllib.parse import quote
 
 import polars as pl
@@ -98,6 +98,9 @@ def report(
     cluster: Names = None,
     title: str | None = None,
     static: bool = False,
+    passes: int | Literal["auto", "files"] | None = None,
+    memory: int | str | None = None,
+    progress: bool = True,
     **roles: Unpack[Roles],
 ) -> Report:
     """Make a page about a log or a state: which model is better, where it is worse, what is not certain.
@@ -128,6 +131,9 @@ def report(
         The heading of the page.
     static
         Whether the page has no script: no search, no sorting, no button for dark colours.
+    passes, memory, progress
+        As in `evaluate`, of a log: each verb reads it so. Curves have bins then, and none are drawn of scores that are
+        no probabilities; metrics that are chosen for you have bins too.
     **roles
         Which columns are the sample, label, score, truth and weight.
 
@@ -158,7 +164,8 @@ def report(
     >>> print(made.markdown.splitlines()[2])
     ✓ **new is better than old.** ✓ worse in no slice that can be judged.
     """
-    asked = ReportQuestion.read(frame, metrics, between, baseline, by, slices, features, ci, cluster, roles)
+    split = {} if passes is None and memory is None else {"passes": passes, "memory": memory, "progress": progress}
+    asked = ReportQuestion.read(frame, metrics, between, baseline, by, slices, features, ci, cluster, roles, split)
     check_libraries()
     answers = answered(asked)
     return Report(Told(answers, judged_models(answers), judged_slices(answers)), title, static)

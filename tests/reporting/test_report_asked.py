@@ -83,3 +83,42 @@ OF_NO_ROWS: dict[str, Callable[[], object]] = {
 def test_a_report_of_no_rows_is_refused(name: str) -> None:
     with pytest.raises(mlm.MetricError, match=f"the {'state' if 'state' in name else 'table'} has no rows"):
         OF_NO_ROWS[name]()
+
+
+@pytest.mark.usefixtures("without_charts")
+def test_in_passes_it_says_the_same() -> None:
+    """Its numbers are those of all rows at once; areas under curves, and points, are of bins."""
+    log = made(120, {"a": 1.2, "b": 0.6})
+    metrics = [mlm.f1(average="macro"), mlm.log_loss(), mlm.ndcg()]
+    asked: dict[str, Any] = {"baseline": "a", "slices": ["country"], "by": "day", "features": ["device"]}
+    at_once, parts = (
+        mlm.report(log.lazy(), metrics, **asked, **how)._told.answers for how in ({}, {"passes": 3, "progress": False})
+    )
+    for name in ("problems", "values", "differences"):
+        assert_frame_equal(getattr(parts, name), getattr(at_once, name), rel_tol=1e-9, abs_tol=1e-12)
+    assert at_once.labels is not None
+    assert parts.labels is not None
+    assert_frame_equal(parts.labels.report, at_once.labels.report, rel_tol=1e-9)
+    assert parts.found is not None
+    assert parts.found.keys() == {"b"}
+    assert parts.curves.keys() == at_once.curves.keys()
+    assert parts.areas is not None
+    exact = mlm.evaluate(log, mlm.roc_auc(bins=4096), mlm.average_precision(bins=4096), by="model")
+    assert parts.areas["roc"].to_list() == pytest.approx(exact["roc_auc"].to_list(), rel=1e-9)
+
+
+@pytest.mark.usefixtures("without_charts")
+def test_metrics_that_it_chooses_in_passes_have_bins() -> None:
+    log = made(60, {"a": 1.2, "b": 0.6})
+    for rows, grid in ((log, "logit"), (log.with_columns(pl.col("score") * 9), "float")):
+        answers = mlm.report(rows.lazy(), passes=2, progress=False)._told.answers
+        curves = [metric for metric in answers.asked.metrics if metric.output_name in ("roc_auc", "average_precision")]
+        parameters = [metric.tree.measures()[0].parameters for metric in curves]
+        assert [(each["bins"], each["grid"]) for each in parameters] == [(4096, grid)] * 2
+        assert bool(answers.curves) == (grid == "logit")
+
+
+def test_a_state_has_no_passes() -> None:
+    state = mlm.state(made(20), mlm.f1(), by="model")
+    with pytest.raises(mlm.ParameterError, match=r"^passes= is for a log: a state is small\.$"):
+        mlm.report(state, passes=2)

@@ -164,7 +164,8 @@ def report(
     >>> print(made.markdown.splitlines()[2])
     ✓ **new is better than old.** ✓ worse in no slice that can be judged.
     """
-    split = {} if passes is None and memory is None else {"passes": passes, "memory": memory, "progress": progress}
+    is_split = (passes, memory) != (None, None)
+    split = {"passes": passes, "memory": memory, "progress": progress} if is_split else {}
     asked = ReportQuestion.read(frame, metrics, between, baseline, by, slices, features, ci, cluster, roles, split)
     check_libraries()
     answers = answered(asked)

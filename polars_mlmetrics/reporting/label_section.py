@@ -130,24 +130,24 @@ def _named(table: pl.DataFrame, label: str) -> pl.DataFrame:
 
 
 def label_plot(told: Told) -> tuple[dict[str, Any], str] | None:
-    """The heat map of the headline by label and slice, and its caption."""
-    answers, headline = told.answers, told.answers.asked.headline
-    if answers.labels is None or answers.labels.values is None or not answers.sliced_labels or headline.best is None:
+    """The heat map of the headline, or of what stands for it where it has no value of a label, and its caption."""
+    answers, labels = told.answers, told.answers.labels
+    if labels is None or labels.values is None or not answers.sliced_labels or labels.best is None:
         return None
-    values = _values(told)
-    name = _metrics_in(values, told)[0]
-    cells = _cells(told, _named(values, answers.asked.label or ""), name)
-    whole = told.of(told.candidate)["value"]
+    name = _metrics_in(labels.values, told)[0]
+    cells = _cells(told, _named(labels.values, answers.asked.label or ""), name)
+    of_labels = labels.values.filter(pl.col("slice") == WHOLE, pl.col(MODEL) == told.candidate)
+    whole: float | None = of_labels.select(pl.col(name).filter(pl.col(name).is_finite()).mean()).item()
     coloured = cells.filter(pl.col("n") >= FEWEST)
     if coloured.is_empty() or not whole:
         return None
     down, across = _most(coloured, LABEL, "weight"), _most(coloured, "slice", "n")
     cells = cells.filter(pl.col(LABEL).is_in(down), pl.col("slice").is_in(across))
-    rows, small = _drawn(cells, abs(whole), 1 if headline.best == "min" else -1)
+    rows, small = _drawn(cells, abs(whole), 1 if labels.best == "min" else -1)
     less = f"that of {visible(told.baseline)}" if told.baseline is not None else "that of the label in all samples"
     caption = (
         f"{visible(name)} of {visible(told.candidate)} less {less}, by label and {visible(answers.sliced_labels)}. "
-        f"Colours change at 2, 5 and 15 % of {number(whole)}, the value of all. Grey: fewer than {FEWEST} samples."
+        f"Colours change at 2, 5 and 15 % of {number(whole)}, the mean of labels. Grey: fewer than {FEWEST} samples."
     )
     charts = Charts(PAGE, [])
     return charts.finished(charts.heat(rows, across, down, small)), caption

@@ -11,6 +11,7 @@ from polars_mlmetrics.analysis.classification_report import RATES, classificatio
 from polars_mlmetrics.analysis.evaluate import evaluate
 from polars_mlmetrics.analysis.finish import finish
 from polars_mlmetrics.errors import StateError
+from polars_mlmetrics.formula.averages import Best
 from polars_mlmetrics.formula.declaration import CATALOGUE
 from polars_mlmetrics.formula.measure import Measure, of_rows_used_by
 from polars_mlmetrics.formula.metric import Metric
@@ -39,6 +40,8 @@ class LabelTables(NamedTuple):
     """The table of `classification_report` by model; None where no metric asks which rows are true."""
     decision: Decision
     """What is predicted in that table."""
+    best: Best | None
+    """Which end of the first metric of `values` is good."""
 
 
 def labels_of(asked: ReportQuestion, sliced: str) -> LabelTables | None:
@@ -56,7 +59,8 @@ def labels_of(asked: ReportQuestion, sliced: str) -> LabelTables | None:
     # Of soft truths none is predicted: there is no number to show.
     if report is not None and not any(report[name].is_finite().any() for name in RATES):
         report = None
-    return None if values is None and report is None else LabelTables(values, report, decision)
+    best = metrics[0].best if metrics else None
+    return None if values is None and report is None else LabelTables(values, report, decision, best)
 
 
 def _decision(asked: ReportQuestion) -> Decision:

@@ -10,6 +10,8 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
+from polars_mlmetrics.reporting.label_section import label_plot
+from polars_mlmetrics.reporting.wording import number
 from tests.reporting.report_log import made
 
 Row = tuple[str, ...]
@@ -145,3 +147,26 @@ def test_where_no_row_is_true_or_false_labels_have_the_headline(metric: mlm.Metr
     assert body == [(name, shown(of_model["champion"][name]), shown(of_model["challenger"][name])) for name in worst]
     assert foot == []
     assert "is predicted" not in page
+
+
+def test_a_heat_map_is_coloured_by_the_metric_that_it_shows() -> None:
+    """The headline of classes is a loss, which no label has: f1 stands for it, of which more is better."""
+    country, label = pl.col("sample") // 3 % 2, pl.col("label")
+    keys = pl.DataFrame({"sample": range(600)}).join(pl.DataFrame({"label": [0, 1, 2]}), how="cross")
+    right = pl.when(label == pl.col("sample") % 3).then(0.6).otherwise(0.2)
+    wrong = pl.when(label == (pl.col("sample") + 1) % 3).then(0.5).otherwise(0.25)
+    log = pl.concat(
+        keys.with_columns(
+            model=pl.lit(model), truth=label == pl.col("sample") % 3, country=country,
+            score=pl.when(pl.col("sample") % 7 < bad).then(wrong).otherwise(right),
+        )
+        for model, bad in [("old", 3), ("new", 1)]
+    )  # fmt: skip
+    report = mlm.report(log, baseline="old", slices=["country"])
+    found = label_plot(report._told)
+    assert found is not None
+    of_labels = mlm.evaluate(log.filter(model="new"), mlm.f1(threshold="argmax"), per="label")["f1"]
+    assert f"of {number(of_labels.mean())}, the mean of labels." in found[1]
+    steps = [mark["step"] for marks in found[0]["datasets"].values() for mark in marks if "step" in mark]
+    assert len(steps) == 6
+    assert max(steps) < "3"  # the colour of what has not changed

@@ -164,7 +164,8 @@ def report(
     >>> print(made.markdown.splitlines()[2])
     ✓ **new is better than old.** ✓ worse in no slice that can be judged.
     """
-    split = {} if passes is None and memory is None else {"passes": passes, "memory": memory, "progress": progress}
+    given = {name: value for name, value in {"passes": passes, "memory": memory}.items() if value is not None}
+    split = {**given, "progress": progress} if given else {}
     asked = ReportQuestion.read(frame, metrics, between, baseline, by, slices, features, ci, cluster, roles, split)
     check_libraries()
     answers = answered(asked)

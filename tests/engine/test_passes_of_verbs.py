@@ -192,6 +192,16 @@ def test_what_has_no_passes_is_refused_when_it_is_called(message: str) -> None:
     assert caller.path.samefile(__file__)
 
 
+def test_rows_without_a_sample_are_split_by_none() -> None:
+    rows = log(0).drop("sample")
+    plain = mlm.best_threshold(rows.lazy(), mlm.f1(), bins=8, passes=3, **QUIET).collect()
+    assert_frame_equal(plain, mlm.best_threshold(rows, mlm.f1(), bins=8))
+    with pytest.raises(
+        mlm.ColumnError, match="passes split the rows by sample, and there is no sample column 'sample'"
+    ):
+        mlm.best_threshold(rows, mlm.f1(average="macro"), bins=8, passes=3, **QUIET)
+
+
 @pytest.mark.parametrize("ask", [mlm.compare, mlm.gap])
 def test_a_state_is_read_at_once(ask: Callable[..., pl.DataFrame]) -> None:
     state = mlm.state(log(1), mlm.f1(), by=["model", "country"])

@@ -117,6 +117,9 @@ OTHERS: dict[str, Callable[..., pl.DataFrame]] = {
     "drift with infinite scores": lambda rows, **how: mlm.drift(
         spread(rows, [0.0, -0.0, float("inf"), float("-inf")]), **OF_MONTHS, **how
     ),
+    "drift of broken truths": lambda rows, **how: mlm.drift(
+        rows, truth=pl.when(pl.col("user") == 3).then(float("nan")).otherwise("truth"), **OF_MONTHS, **how
+    ),
     "drift of classes": lambda rows, **how: mlm.drift(rows, score="label", **OF_MONTHS, **how),
 }
 

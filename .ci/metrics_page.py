@@ -13,7 +13,7 @@ from typing import Any
 import polars_mlmetrics as mlm
 from polars_mlmetrics.errors import METRICS_ELSEWHERE
 from polars_mlmetrics.formula.declaration import Declaration
-from polars_mlmetrics.formula.description import BEST_SAYS, INTERVAL_SAYS, required, unit_says
+from polars_mlmetrics.formula.description import BEST_SAYS, interval_says, required, unit_says
 
 PAGE = Path(__file__).parent.parent / "docs" / "metrics.md"
 
@@ -167,7 +167,7 @@ def entry(declaration: Declaration) -> Iterator[str]:
     yield f"* Values: {declaration.values}; {BEST_SAYS[declaration.best]}."
     yield f"* Null when: {declaration.null_when}."
     yield f"* Unit: {unit_says(declaration)}."
-    yield f"* Interval: {INTERVAL_SAYS[declaration.interval_kind]}."
+    yield f"* Interval: {interval_says(declaration)}."
     elsewhere = [other for other, name in METRICS_ELSEWHERE.items() if name == declaration.name]
     if elsewhere:
         yield f"* Elsewhere, the same or nearly: {', '.join(f'`{other}`' for other in elsewhere)}."

@@ -21,6 +21,7 @@ from polars_mlmetrics.contrasts.pairing import (
     only_pairs,
 )
 from polars_mlmetrics.contrasts.sides import PAIR, PairPlan, Pairs
+from polars_mlmetrics.data.door import check_columns
 from polars_mlmetrics.data.expressions import all_of
 from polars_mlmetrics.data.roles import MODEL, Table
 from polars_mlmetrics.engine.replicates import WITHOUT
@@ -199,6 +200,7 @@ class OfLog(Comparison):
 
     @cached_property
     def _log(self) -> LogSource:
+        check_columns(self._table.sample, self._query.schema, what="sample column")
         # A row without a sample is in no pair.
         has_sample = all_of([pl.col(column).is_not_null() for column in self._table.sample])
         return source_of(self._query, self._question.passes).changed(lambda rows: rows.filter(has_sample))

@@ -24,6 +24,7 @@ from polars_mlmetrics.contrasts.in_memory import (
     two_by_two,
     without_each,
 )
+from polars_mlmetrics.data.door import check_columns
 from polars_mlmetrics.data.expressions import all_of, any_of
 from polars_mlmetrics.data.roles import MODEL
 from polars_mlmetrics.engine.folds import fold, matched
@@ -132,6 +133,7 @@ class Ranks:
             raise MetricError(f"rank needs one sample column, and {self._metric.output_name} has several.")
         (sample,) = samples
         model = self._model.column
+        check_columns(sample, self._query.schema, what="sample column")
         has_sample = all_of([pl.col(column).is_not_null() for column in sample])
         log = source_of(self._question.query, self._question.passes).changed(lambda rows: rows.filter(has_sample))
         keys = [KeyColumn(column, column) for column in (*by, model)]

@@ -76,6 +76,15 @@ def log1p_exp(value: pl.Expr) -> pl.Expr:
     return (-value.abs()).exp().log1p()
 
 
+def less_log1p(value: pl.Expr) -> pl.Expr:
+    """`value - ln(1 + value)` of a value of 0 or more, right for small ones too: there the two are nearly equal."""
+    # Below 0.01 the next term of the series, x^11/11, is below the last digit.
+    series = pl.lit(0.0)
+    for power in range(10, 1, -1):
+        series = series * value + (-1) ** power * power**-1
+    return pl.when(value < 0.01).then(series * value**2).otherwise(value - value.log1p())
+
+
 def log_cosh_of(value: pl.Expr) -> pl.Expr:
     """`ln cosh value`, right for small values too: their cosh is 1. It cannot overflow."""
     size = value.abs()

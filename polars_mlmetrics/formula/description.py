@@ -97,13 +97,21 @@ def _meaning(declaration: Declaration, name: str) -> str:
     return f"{allowed[0].upper()}{allowed[1:]}."
 
 
+def interval_says(declaration: Declaration) -> str:
+    """The kind of its interval, and without which parameters there is none."""
+    says, needed = INTERVAL_SAYS[declaration.interval_kind], declaration.merges_with
+    if not needed or declaration.influence is not None or declaration.interval_kind in ("too_high", "total", "extreme"):
+        return says
+    return f"{says}; only with `{needed[0]}=`"
+
+
 def _facts(declaration: Declaration) -> Iterator[str]:
     yield "Notes"
     yield "-----"
     yield f"* Values: {declaration.values}; {BEST_SAYS[declaration.best]}."
     yield f"* Null when: {declaration.null_when}."
     yield f"* Unit: {unit_says(declaration)}."
-    yield f"* Interval: {INTERVAL_SAYS[declaration.interval_kind]}."
+    yield f"* Interval: {interval_says(declaration)}."
     if declaration.unread:
         yield f"* Reads no {' and no '.join(declaration.unread)}: the table need not have one."
 

@@ -40,12 +40,10 @@ def calibration_error(
     no interval. `brier_reliability(debiased=True)` has one, and `calibration_ks` needs no bins.
     """
     if strategy == "quantile":
-        n, gaps = u.rows(), _gaps_of_equal_bins(u, bins, logits=logits)
+        gaps = [ratio(gap, u.rows()) for gap in _gaps_of_equal_bins(u, bins, logits=logits)]
         if norm == "max":
-            return ratio(bins * pl.max_horizontal(gaps), n)
-        if norm == "l1":
-            return ratio(pl.sum_horizontal(gaps), n)
-        return ratio((bins * pl.sum_horizontal(gap**2 for gap in gaps)).sqrt(), n)
+            return bins * pl.max_horizontal(gaps)
+        return pl.sum_horizontal(gaps) if norm == "l1" else (bins * pl.sum_horizontal(gap**2 for gap in gaps)).sqrt()
     n, surplus = u.runs(*bins_of(u, bins, logits=logits)[:3], cells=bins)
     gap = ratio(surplus.abs(), n)
     if norm == "max":
@@ -56,7 +54,8 @@ def calibration_error(
 def _gaps_of_equal_bins(u: Unit, bins: int, *, logits: bool) -> Sequence[pl.Expr]:
     """How far the probabilities of each bin are above its truths, or below, summed over its part of the rows."""
     n, surplus = u.runs(*_by_probability(u, None, logits=logits))
-    upto = n.cum_sum()
+    # Whole numbers would be clipped at whole borders.
+    upto = n.cum_sum().cast(pl.Float64)
     before = upto.shift(1, fill_value=0)
     borders = [u.rows() * edge(pl.lit(place), bins) for place in range(bins + 1)]
     parts = (share((upto.clip(None, end) - before.clip(start)).clip(0), n) for start, end in pairwise(borders))

@@ -6,7 +6,7 @@ from typing import Unpack
 
 import polars as pl
 
-from polars_mlmetrics.formula.arithmetic import exceeds, ratio, ratio_of_counts, reaches, share
+from polars_mlmetrics.formula.arithmetic import exceeds, less_log1p, ratio, ratio_of_counts, reaches, share
 from polars_mlmetrics.formula.averages import Average
 from polars_mlmetrics.formula.curve import Bins, Curve, Grid, curve_of
 from polars_mlmetrics.formula.declaration import Influence, Placements
@@ -112,10 +112,12 @@ def roc_auc(
     """The chance that a true row scores higher than one that is not true; a tie counts half. Exact and weighted.
 
     `max_fpr` takes the part of the curve up to that false positive rate, rescaled so that chance is 0.5 and the best is
-    1 (McClish); with `rescaled=False` it is the area of that part itself, of at most `max_fpr`. `bins` merges scores
-    into the cells of a fixed grid: "logit" for probabilities, "float" for any score. The cell b of p_b true and n_b
-    other rows then adds an error of at most p_b·n_b / (2·P·N). Where the sum of these exceeds half the width of an
-    interval, its `ci_flag` is "coarse_bins".
+    1 (McClish); with `rescaled=False` it is the area of that part itself, of at most `max_fpr`. The interval of a part
+    needs `bins`.
+
+    `bins` merges scores into the cells of a fixed grid: "logit" for probabilities, "float" for any score. The cell b of
+    p_b true and n_b other rows then adds an error of at most p_b·n_b / (2·P·N). Where the sum of these exceeds half the
+    width of an interval, its `ci_flag` is "coarse_bins".
     """
     if max_fpr is not None and max_fpr < 1:
         area = _partial_area(curve_of(u, bins, grid), max_fpr)
@@ -285,11 +287,11 @@ def interpolated_pr_auc(
     curve = curve_of(u, bins, grid)
     rows, upto = curve.positives + curve.negatives, curve.positives_upto.shift(1, fill_value=0)
     rows_upto = upto + curve.negatives_upto.shift(1, fill_value=0)
-    # Over n rows of a step, p of them true, the true ones up to a place are `rest` and p/n of all rows up to it.
-    slope = share(curve.positives, rows)
-    rest = upto - slope * rows_upto
-    bent = pl.when(rows_upto > 0).then(rest * share(rows, rows_upto).log1p()).otherwise(0.0)
-    return ratio((slope * (curve.positives + bent)).sum(), curve.all_positives)
+    # Over a step p of its n rows are true: so are those above it and p/n of the rows between, of all up to a place.
+    slope, wider = share(curve.positives, rows), share(rows, rows_upto)
+    within = upto * wider.log1p() + slope * rows_upto * less_log1p(wider)
+    area = slope * pl.when(rows_upto > 0).then(within).otherwise(curve.positives)
+    return ratio(area.sum(), curve.all_positives)
 
 
 @metric(range=(0, 1), best="min", undefined_when="one class only")

@@ -37,7 +37,9 @@ def check_measure(measure: Measure, schema: pl.Schema, keys: Sequence[str] = ())
         check_role("threshold", decision.threshold, schema, any_type=False)
     for parameter, number in probe.numbers_read.items():
         check_role(parameter, number, schema, any_type=False)
-    if measure.labels is not None or "label" in (measure.grain, *probe.reads):
+    # Without labels the one row of a sample would be its best.
+    is_argmax = isinstance(decision, Decision) and decision.is_argmax
+    if measure.labels is not None or is_argmax or "label" in (measure.grain, *probe.reads):
         check_unit_key(measure, "label", [table.label], schema)
         _check_vocabulary(measure, schema[table.label])
     if probe.looks_at_samples:

@@ -51,7 +51,7 @@ def _against_baseline(told: Told, baseline: str) -> Card:
         "worse": (BAD, f"{name} is worse than {other}"),
         "no change": (GOOD, f"{name} is no different from {other}"),
     }
-    unclear = f"No clear difference between {name} and {other}"
+    unclear = f"No clear difference in {told.metric} between {name} and {other}"
     if ours["why"] is not None:
         unclear = f"No verdict on {name} and {other}"
     tone, heading = headings.get(ours["verdict"], (OPEN, unclear))

@@ -289,6 +289,7 @@ CALLS: dict[str, Callable[[], object]] = {
     "two columns of the result would have the name 'model'": lambda: compared(by="model"),
     "'model' is already in by=": lambda: compared(slices=["model"]),
     "compare takes a metric, but len() is a plain expression.": lambda: compared(pl.len()),
+    "sample column 'sample' is not in the table": lambda: compared(rows=log().drop("sample"), cluster="model"),
     "there is nothing to compare: the table has no rows, or none with a sample.": lambda: compared(rows=NO_SAMPLES),
     "margin must be a number of at least 0, not -1.": lambda: compared(margin=-1),
     "adjust must be 'bh' or None, not 'holm'.": lambda: compared(adjust="holm"),

@@ -78,7 +78,7 @@ def test_slices_are_ordered_by_what_they_cost_at_least() -> None:
 
 FOUND = {
     "better": (made(), SLICES, "✓ challenger is better than champion", "✓ worse in no slice that can be judged"),
-    "unclear": (ALIKE, SLICES, "? No clear difference between b and champion", "? Unclear in every slice"),
+    "unclear": (ALIKE, SLICES, "? No clear difference in log_loss between b and champion", "? Unclear in every slice"),
     "one": (ONE, ["device"], "? One model, with nothing to compare it to", "✓ No slice stands out"),
     "no slices": (SMALL, [], "✓ challenger is better than champion", "? No slices are asked for"),
 }

@@ -3,10 +3,12 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal, localcontext
 from itertools import pairwise
 
 from tests.laws.references.rows import Row, negatives_of, over, positives_of, reference, total, weight_of
 
+CLASSES = positives_of, negatives_of
 HELD = 1e-12  # by so much, relatively, a rounded sum of weights may miss a bound and still keep it
 
 
@@ -180,17 +182,17 @@ def interpolated_pr_auc(rows: Sequence[Row], *, bins: int | None = None, grid: s
     positives = weight_of(positives_of(rows))
     if positives == 0:
         return None
-    areas, tp, fp = [], 0.0, 0.0
-    for score in sorted({row.score for row in rows}, reverse=True):
-        tie = [row for row in rows if row.score == score]
-        true, false = weight_of(positives_of(tie)), weight_of(negatives_of(tie))
-        if true > 0:
-            # x / (x + fp + false / true * (x - tp)) is x / (a x + b), of which x/a - b/a^2 ln(a x + b) is an integral.
-            a, b = 1 + false / true, fp - false / true * tp
-            bent = 0.0 if tp + fp == 0 else b / a**2 * math.log((tp + fp + true + false) / (tp + fp))
-            areas.append(true / a - bent)
-        tp, fp = tp + true, fp + false
-    return total(areas) / positives
+    area, tp, fp = Decimal(0), Decimal(0), Decimal(0)
+    with localcontext(prec=200):  # nearly equal terms are taken from each other
+        for score in sorted({row.score for row in rows}, reverse=True):
+            tie = [row for row in rows if row.score == score]
+            true, false = (sum((Decimal(r.weight) for r in part(tie)), Decimal(0)) for part in CLASSES)
+            if true > 0:
+                # x / (x + fp + false / true * (x - tp)) is x / (a x + b): its integral is x/a - b/a^2 ln(a x + b).
+                a, b = 1 + false / true, fp - false / true * tp
+                area += true / a - (b / a**2 * ((tp + fp + true + false) / (tp + fp)).ln() if tp + fp else 0)
+            tp, fp = tp + true, fp + false
+        return float(area / tp)
 
 
 @reference()

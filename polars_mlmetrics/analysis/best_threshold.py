@@ -89,8 +89,9 @@ def best_threshold(
         is the value of one point takes none. Of a state these are made of its buckets. Five folds take about ten times
         as long as none.
     bins
-        Try the edges of so many cells of a fixed grid, as in `curve`, and not every score: quicker for many rows. A
-        metric that is the value of one point has `bins=` of its own. A state has those that it was made with.
+        Try the edges of so many cells of a fixed grid, as in `curve`, and not every score: quicker for many rows, whose
+        scores must be probabilities. A metric that is the value of one point has `bins=` of its own. A state has those
+        that it was made with.
     passes, memory, progress
         As in `evaluate`, of a log. They need `bins=`: without it, all rows are sorted at once.
     **roles

@@ -85,7 +85,16 @@ class ScoredRows:
 
     def of(self, frame: pl.LazyFrame) -> pl.LazyFrame:
         """One row for each of some rows of the log."""
-        door, query = self._door, self._query
+        query = self._query
+        keys = [key.column for key in (*query.by, *query.slice_keys)]
+        bucket = [] if self._bucket is None else [self._bucket]
+        rows = query.with_keys(frame)
+        return rows.select(*keys, *bucket, *(column.alias(name) for name, column in self._sums.items()))
+
+    @cached_property
+    def _sums(self) -> dict[str, pl.Expr]:
+        """What is summed. Once: a door keeps what it was opened for, and a broken truth breaks no score."""
+        door = self._door
         score = door.prediction().cast(pl.String) if self.is_class else door.score()
         weight = door.weight().cast(pl.Float64)
         broken = any_of([guard for guard in door.guards.values() if guard is not None])
@@ -95,7 +104,7 @@ class ScoredRows:
         counts = known & ~is_broken
         moment = pl.lit(0.0) if self.is_class else weight * score
         of_truth = counts & truth.is_not_null()
-        columns = {
+        return {
             SCORE: pl.when(counts).then(score),
             ROWS: counts.cast(pl.Int64),
             WEIGHT: pl.when(counts).then(weight).otherwise(0.0),
@@ -106,10 +115,6 @@ class ScoredRows:
             TRUTHS: pl.when(of_truth & (weight > 0)).then(weight * truth).otherwise(0.0),
             BROKEN_TRUTHS: (of_truth & truth.is_nan()).fill_null(False).cast(pl.Int64),
         }
-        keys = [key.column for key in (*query.by, *query.slice_keys)]
-        bucket = [] if self._bucket is None else [self._bucket]
-        rows = query.with_keys(frame)
-        return rows.select(*keys, *bucket, *(column.alias(name) for name, column in columns.items()))
 
 
 class Cells(NamedTuple):

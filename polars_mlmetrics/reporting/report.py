@@ -164,8 +164,8 @@ def report(
     >>> print(made.markdown.splitlines()[2])
     ✓ **new is better than old.** ✓ worse in no slice that can be judged.
     """
-    is_split = (passes, memory) != (None, None)
-    split = {"passes": passes, "memory": memory, "progress": progress} if is_split else {}
+    given = {name: value for name, value in {"passes": passes, "memory": memory}.items() if value is not None}
+    split = {**given, "progress": progress} if given else {}
     asked = ReportQuestion.read(frame, metrics, between, baseline, by, slices, features, ci, cluster, roles, split)
     check_libraries()
     answers = answered(asked)

@@ -32,6 +32,11 @@ CALLS: dict[str, Any] = {
     "drift log.parquet --baseline old --slices country --bins 5": lambda: mlm.drift(
         LOG, slices=["country"], bins=5, **OLD
     ),
+    "rank log.parquet -m ndcg --passes 3": lambda: mlm.rank(LOG, mlm.ndcg()),
+    "decompose log.parquet -m f1 --over country --baseline old --passes auto --memory 1GB": lambda: mlm.decompose(
+        LOG, mlm.f1(), over="country", **OLD
+    ),
+    "drift log.parquet --baseline old --passes 3": lambda: mlm.drift(LOG, **OLD),
     "slices log.parquet -m brier_score --features country device --baseline old": lambda: mlm.find_slices(
         LOG, mlm.brier_score(), ["country", "device"], baseline="old"
     ),
@@ -89,7 +94,17 @@ def test_a_baseline_of_a_file_makes_no_search_for_changes() -> None:
     assert_frame_equal(pl.read_parquet("table.parquet"), plain, rel_tol=1e-9)
 
 
+def test_a_file_that_reads_file_by_file_serves_drift_too(printed: Printed) -> None:
+    """The parts of drift are ranges of scores, so it reads the log at once."""
+    Path("mlm.toml").write_text('baseline = "old"\nmetrics = ["f1"]\npasses = "files"\n')
+    assert 'passes="files"' in printed("rank log.parquet -c mlm.toml --show-python")
+    assert "passes" not in printed("drift log.parquet -c mlm.toml --show-python")
+    assert run("drift log.parquet -c mlm.toml -o table.parquet -q") == 0
+    assert_frame_equal(pl.read_parquet("table.parquet"), mlm.drift(LOG, **OLD), rel_tol=1e-9)
+
+
 REFUSED = [
+    ("drift log.parquet --baseline old --passes files", "drift: parts are ranges of scores, and 'files' are none"),
     ("gap log.parquet -m f1", "gap needs the columns of the slices: --over country."),
     ("decompose log.parquet -m f1 --baseline old", "decompose needs the columns of the slices: --over country."),
     ("decompose log.parquet -m f1 --over country", "decompose needs the model that the others are compared with"),

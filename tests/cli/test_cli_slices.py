@@ -49,6 +49,7 @@ CURVES: list[tuple[str, Any]] = [
     ("--kind gain --bins 64", lambda: mlm.curve(LOG, "gain", bins=64)),
     ("--kind threshold -m f1 --ci 0.9", lambda: mlm.curve(LOG, "threshold", mlm.f1(), ci=0.9)),
     ("--kind calibration --bins 5 --ci", lambda: mlm.curve(LOG, "calibration", bins=5, ci=0.95)),
+    ("--kind roc --bins 64 --passes 3", lambda: mlm.curve(LOG, "roc", bins=64)),
     ("--kind scores --by model --bins 5", lambda: mlm.curve(LOG, "scores", by="model", bins=5)),
 ]
 
@@ -78,6 +79,14 @@ def test_a_file_of_options_serves_curves_too() -> None:
     )
     expected = mlm.curve(LOG, "threshold", mlm.f1(), by="model", points=10, ci=0.9)
     assert_frame_equal(table_of("curve log.parquet --kind threshold -c mlm.toml"), expected)
+
+
+def test_passes_of_a_file_are_for_curves_with_bins(printed: Printed, refused: Refused) -> None:
+    Path("mlm.toml").write_text("passes = 3")
+    assert "passes" not in printed("curve log.parquet --kind roc -c mlm.toml --show-python")
+    for options in ("--kind roc --bins 64", "--kind calibration", "--kind scores"):
+        assert "passes=3" in printed(f"curve log.parquet {options} -c mlm.toml --show-python")
+    refused("curve log.parquet --kind roc --passes 3", 2, "curve: passes= needs bins=, such as bins=4096")
 
 
 def test_the_bad_slice_is_shown_in_words_and_what_repeats_it_is_not(printed: Printed) -> None:

@@ -117,6 +117,9 @@ OTHERS: dict[str, Callable[..., pl.DataFrame]] = {
     "drift with infinite scores": lambda rows, **how: mlm.drift(
         spread(rows, [0.0, -0.0, float("inf"), float("-inf")]), **OF_MONTHS, **how
     ),
+    "drift of broken truths": lambda rows, **how: mlm.drift(
+        rows, truth=pl.when(pl.col("user") == 3).then(float("nan")).otherwise("truth"), **OF_MONTHS, **how
+    ),
     "drift of classes": lambda rows, **how: mlm.drift(rows, score="label", **OF_MONTHS, **how),
 }
 
@@ -190,6 +193,16 @@ def test_what_has_no_passes_is_refused_when_it_is_called(message: str) -> None:
     assert str(error.value) == message
     *_, caller, _ = error.traceback
     assert caller.path.samefile(__file__)
+
+
+def test_rows_without_a_sample_are_split_by_none() -> None:
+    rows = log(0).drop("sample")
+    plain = mlm.best_threshold(rows.lazy(), mlm.f1(), bins=8, passes=3, **QUIET).collect()
+    assert_frame_equal(plain, mlm.best_threshold(rows, mlm.f1(), bins=8))
+    with pytest.raises(
+        mlm.ColumnError, match="passes split the rows by sample, and there is no sample column 'sample'"
+    ):
+        mlm.best_threshold(rows, mlm.f1(average="macro"), bins=8, passes=3, **QUIET)
 
 
 @pytest.mark.parametrize("ask", [mlm.compare, mlm.gap])

@@ -15,8 +15,8 @@ from polars_mlmetrics.metrics.rankings import taken
 def label_coverage(u: Unit, k: Count, **options: Unpack[Options]) -> pl.Expr:
     """The share of labels that are among the k best of at least one sample: the catalogue coverage of a recommender.
 
-    The labels are those of the log's rows: give a log of returned lists, of each other label, a row with a score of
-    -inf, in one sample at least. It grows with the samples: compare models on the same ones. It says nothing
+    The labels are those of the log's rows: to a log of returned lists add a row for each other label, with a score of
+    minus infinity, in one sample at least. It grows with the samples: compare models on the same ones. It says nothing
     of whether a label is true, and one sample is enough: of how even the lists are use `exposure_gini`.
     Ties: a label tied across the border of k is among the k best.
     """

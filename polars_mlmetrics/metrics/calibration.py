@@ -43,7 +43,9 @@ def calibration_error(
         gaps = [ratio(gap, u.rows()) for gap in _gaps_of_equal_bins(u, bins, logits=logits)]
         if norm == "max":
             return bins * pl.max_horizontal(gaps)
-        return pl.sum_horizontal(gaps) if norm == "l1" else (bins * pl.sum_horizontal(gap**2 for gap in gaps)).sqrt()
+        parts = gaps if norm == "l1" else [bins * gap**2 for gap in gaps]
+        whole = pl.sum_horizontal(parts, ignore_nulls=False)
+        return whole if norm == "l1" else whole.sqrt()
     n, surplus = u.runs(*bins_of(u, bins, logits=logits)[:3], cells=bins)
     gap = ratio(surplus.abs(), n)
     if norm == "max":

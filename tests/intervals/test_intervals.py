@@ -85,11 +85,14 @@ def reference(measure: Measure, value: float, without: Values, alone: Values, sa
     return Expected(buckets, se, *(least + (most - least) * end for end in (center - half, center + half)))
 
 
-BIASED = {"brier_reliability", "brier_resolution", "ks", "precision_at_recall", "recall_at_fpr", "recall_at_precision"}
+BIASED = {
+    "brier_reliability", "brier_resolution", "exposure_gini", "ks", "precision_at_recall", "recall_at_fpr",
+    "recall_at_precision",
+}  # fmt: skip
 """Bounded, and no shares: what is uneven in bins by chance alone moves them to one side."""
 
 HAVE_NONE = {"true_positives", "false_positives", "true_negatives", "false_negatives", "support", "max_error"}
-HAVE_NONE |= {"calibration_error"}
+HAVE_NONE |= {"calibration_error", "calibration_ks", "calibration_kuiper", "spiegelhalter_z", "label_coverage"}
 
 
 def has_interval(measure: Measure) -> bool:

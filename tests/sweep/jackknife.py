@@ -104,7 +104,8 @@ def core_of(node: Node) -> tuple[Node, list[Applied]]:
 
 
 BIASED = (
-    "brier_reliability", "brier_resolution", "ks", "precision_at_recall", "recall_at_fpr", "recall_at_precision",
+    "brier_reliability", "brier_resolution", "exposure_gini", "ks", "precision_at_recall", "recall_at_fpr",
+    "recall_at_precision",
 )  # fmt: skip
 
 WITHOUT = {"extreme": "extremes", "too_high": "biased", "total": "totals"}
@@ -120,11 +121,11 @@ def kind_of(core: Node) -> str:
     """What kind of interval a metric has."""
     core = bare(core)
     if isinstance(core, Leaf):
-        if core.params.get("average") in ("min", "max") or core.name == "max_error":
+        if core.params.get("average") in ("min", "max") or core.name in ("max_error", "label_coverage"):
             return "extreme"
-        if core.name == "calibration_error":
+        if core.name in ("calibration_error", "calibration_ks", "calibration_kuiper"):
             return "too_high"
-        if core.name in SUMS:
+        if core.name in (*SUMS, "spiegelhalter_z"):
             return "total"
         is_bounded = all(map(math.isfinite, range_of(core)))
         return "biased" if core.name in BIASED else "kg_wilson" if is_bounded else "t"

@@ -49,7 +49,7 @@ class Setting:
         return thinned(self.average, 8) if self.weighted else plain_cases(self.average)
 
     def some_cases(self) -> list[Case]:
-        """Plain cases and a few others, all without an average; the other weight has other ones.
+        """Plain cases and a few others; the other weight has other ones.
 
         By `evaluate` all plain cases, or half of them where little but the settling or the lack of weights is new,
         and a quarter on the other engine. By expressions a sixth, or a twelfth; of those without an average, which are
@@ -61,7 +61,7 @@ class Setting:
         else:
             is_like = alike or not self.weighted
             every = 4 if self.engine == "streaming" else 2 if is_like and self.average != NO_AVERAGE else 1
-            keep = 1 if self.average == NO_AVERAGE else 9
+            keep = 3 if self.average == NO_AVERAGE else 9
         others = [case for case in of_average(self.average) if not case.is_plain]
         cases = plain_cases(self.average)[self.turn % every :: every] + others[self.turn % keep :: every * keep]
         is_slow = self.reading == "expression" and not (self.weighted and self.engine == "in-memory")

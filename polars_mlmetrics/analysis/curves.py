@@ -25,7 +25,6 @@ CURVE = Verb("curve", takes_states=True)
 Kind = Literal["roc", "pr", "det", "gain", "threshold", "calibration", "scores"]
 WITH_INTERVALS = ("threshold", "calibration")
 OF_BINS = ("calibration", "scores")
-OF_BINS = ("calibration", "scores")
 """The kinds that have bins where none are named."""
 
 Points = Annotated[int, Above(2)]

@@ -70,15 +70,19 @@ def _by_probability(u: Unit, cells: int | None, *, logits: bool) -> list[pl.Expr
     key = p.alias("probability") if cells is None else cell_of(p, cells, "logit").alias(f"cell@{cells},logit")
     if logits:
         key = key.name.suffix("@logits")
-    return [key, pl.lit(1).alias("rows"), (p - u.truth.cast(pl.Float64)).alias("surplus")]
+    return [key, *_rows_and_surplus(u, p)]
 
 
 def bins_of(u: Unit, bins: int, *, logits: bool) -> list[pl.Expr]:
     """The bin of a row; and what is summed over the rows of a bin: 1, how far p is above the truth, the truth."""
     p = probability_of(u, logits=logits)
     number = bin_of(p, bins).alias(f"bin@{bins}{'@logits' if logits else ''}")
-    surplus = (p - u.truth.cast(pl.Float64)).alias("surplus")
-    return [number, pl.lit(1).alias("rows"), surplus, u.truth.cast(pl.Int64).alias("positives")]
+    return [number, *_rows_and_surplus(u, p), u.truth.cast(pl.Int64).alias("positives")]
+
+
+def _rows_and_surplus(u: Unit, p: pl.Expr) -> list[pl.Expr]:
+    """1 for each row, and how far its probability is above its truth."""
+    return [pl.lit(1).alias("rows"), (p - u.truth.cast(pl.Float64)).alias("surplus")]
 
 
 def _reliability(u: Unit, *, bins: int, logits: bool, debiased: bool, **options: Any) -> pl.Expr:

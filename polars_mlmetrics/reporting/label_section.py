@@ -69,12 +69,13 @@ def _of_report(told: Told, report: pl.DataFrame, decision: Decision) -> dict[str
 
 def _of_headline(told: Told) -> dict[str, Any]:
     """The values of each label: the headline in each model, and of the candidate the other metrics that are known."""
-    values, asked = _values(told), told.answers.asked
+    values, asked, labels = _values(told), told.answers.asked, told.answers.labels
     whole = values.filter(pl.col("slice") == WHOLE)
     first, *more = [name for name in _metrics_in(whole, told) if name not in (SUPPORT, TRUE_ROWS, N_ROWS)]
     named = _named(whole, asked.label or "")
     ours = named.filter(pl.col(MODEL) == told.candidate)
-    ours = ours.sort(first, descending=asked.headline.best == "min", nulls_last=True, maintain_order=True)
+    is_loss = labels is not None and labels.best == "min"
+    ours = ours.sort(first, descending=is_loss, nulls_last=True, maintain_order=True)
     theirs = {(model, label): value for model, label, value in named.select(MODEL, LABEL, first).rows()}
     rows = []
     for row in ours.head(MOST_LABELS).to_dicts():

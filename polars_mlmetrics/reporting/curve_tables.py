@@ -87,15 +87,15 @@ def areas_of(asked: ReportQuestion, kinds: Iterable[str], values: pl.DataFrame) 
     The points of a curve are some of all, so their area is another one. The page may show it as a metric already.
     """
     more = {"bins": ENOUGH} if asked.passes else _bins_held(asked)
-    areas = [AREAS[kind](**more).alias(kind) for kind in kinds if kind in AREAS]
+    of_kinds = {kind: AREAS[kind](**more) for kind in kinds if kind in AREAS}
+    areas = [area.alias(kind) for kind, area in of_kinds.items()]
     if not areas or (asked.contents is not None and not more):
         return None
-    shown = {metric.output_name for metric in asked.metrics if metric in [area() for area in AREAS.values()]}
-    names = {kind: AREAS[kind]().output_name for kind in kinds if kind in AREAS}
-    if asked.contents is None and shown.issuperset(names.values()):
+    names = {kind: m.output_name for kind, area in of_kinds.items() for m in asked.metrics if m == area}
+    if asked.contents is None and names.keys() == of_kinds.keys():
         of_whole = values.filter(pl.col("slice").fill_null(WHOLE) == WHOLE)
-        of_kinds = [pl.col("value").filter(metric=name).first().alias(kind) for kind, name in names.items()]
-        return of_whole.group_by(MODEL, maintain_order=True).agg(of_kinds)
+        shown = [pl.col("value").filter(metric=name).first().alias(kind) for kind, name in names.items()]
+        return of_whole.group_by(MODEL, maintain_order=True).agg(shown)
     if asked.contents is None:
         return asked.with_model(evaluate(asked.frame, areas, by=asked.between, **asked.of_log))
     try:

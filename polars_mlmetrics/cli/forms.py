@@ -191,10 +191,8 @@ def problem_lines(found: pl.DataFrame, width: int, *, is_quick: bool, colour: bo
 def _not_seen(found: pl.DataFrame, width: int, *, is_quick: bool) -> list[str]:
     """Notes on the parts that were not looked at."""
     counts = dict(found.filter(pl.col("severity") == SIZES).select("problem", "count").iter_rows())
-    if counts.get("rows") == 0:
-        return []
     about = "The log has no column of samples, so no copies and no contradictions were looked for: --sample names it."
-    return [] if is_quick or "samples" in counts else [_filled(about, width, "")]
+    return [] if is_quick or "samples" in counts or counts.get("rows") == 0 else [_filled(about, width, "")]
 
 
 def _paragraph(row: dict[str, Any], width: int, *, colour: bool) -> str:

@@ -93,7 +93,7 @@ class ScoredRows:
 
     @cached_property
     def _sums(self) -> dict[str, pl.Expr]:
-        """What is summed. Once: a door keeps what it was opened for, and a broken truth breaks no score."""
+        """The sums of a row. Once: a door keeps what it was opened for, and a broken truth breaks no score."""
         door = self._door
         score = door.prediction().cast(pl.String) if self.is_class else door.score()
         weight = door.weight().cast(pl.Float64)

@@ -265,10 +265,10 @@ def interpolated_precision(u: Unit, *, points: Points = 11, **options: Unpack[Ra
     """
     positives = u.within("positives", u.truth.cast(pl.Int64), "sum")
     precision = _if_returned(u, share(u.true_rank, u.rank))
+    reached = u.true_rank * (points - 1)
     highest = [
-        u.max(f"precision_from@{place},{points}", pl.when(u.truth & is_reached).then(precision))
+        u.max(f"precision_from@{place},{points}", pl.when(u.truth & (reached >= positives * place)).then(precision))
         for place in range(points)
-        for is_reached in [u.true_rank * (points - 1) >= positives * place]
     ]
     return pl.when(u.positives() > 0).then(ratio(pl.sum_horizontal(highest), pl.lit(points)))
 

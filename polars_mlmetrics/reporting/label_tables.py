@@ -32,14 +32,14 @@ USUAL = 0.5
 
 
 class LabelTables(NamedTuple):
-    """What a page says of labels."""
+    """The tables of labels on a page."""
 
     values: pl.DataFrame | None
     """Wide: the headline, and of a state all that it holds, by model and label, and by one slicing."""
     report: pl.DataFrame | None
     """The table of `classification_report` by model; None where no metric asks which rows are true."""
     decision: Decision
-    """What is predicted in that table."""
+    """The decision that is judged in that table."""
     best: Best | None
     """Which end of the first metric of `values` is good."""
 

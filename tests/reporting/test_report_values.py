@@ -38,7 +38,7 @@ def calls() -> pl.DataFrame:
 
 
 def words_of(page: str) -> str:
-    """What a reader sees of a page."""
+    """The text that a reader sees of a page."""
     body = re.sub(r"<(style|script|svg)[^>]*>.*?</\1>", " ", page, flags=re.DOTALL)
     return " ".join(unescape(re.sub(r"<[^>]+>", " ", body)).split())
 

@@ -251,6 +251,7 @@ for known in (amount_per_row, share_of_true, share_of_high):
         (mlm.share("x"), pl.col("x")),
     ],
 )
+@pytest.mark.one_in(2)
 def test_metrics_that_read_no_score_or_no_truth(metric: mlm.Metric, column: pl.Expr) -> None:
     check_metric(metric, reference=lambda rows: rows.select(column.cast(pl.Float64).mean()).item())
     with pytest.raises(AssertionError, match="reference"):

@@ -81,6 +81,7 @@ def elsewhere(rows: pl.DataFrame, name: str, folds: int) -> float:
     return METRICS[name][1](rows, predicted)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", METRICS)
 @pytest.mark.parametrize("folds", [2, FOLDS])
 def test_each_fold_is_measured_at_the_threshold_of_the_others(name: str, folds: int) -> None:

@@ -94,6 +94,7 @@ CALLS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 def test_each_metric_is_as_it_is_alone_at_the_level_of_its_share(call: dict[str, Any]) -> None:
     metrics = [*MANY, *WITHOUT]
@@ -134,6 +135,7 @@ FRAMES: dict[str, Callable[[], pl.DataFrame | pl.LazyFrame]] = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES)
 @pytest.mark.parametrize("engine", ["in-memory", "streaming"])
 def test_a_lazy_frame_and_a_state_give_the_same_on_both_engines(frame: Callable[[], Any], engine: Any) -> None:

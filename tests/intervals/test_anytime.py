@@ -54,6 +54,7 @@ def checked(plain: pl.DataFrame, found: pl.DataFrame, alpha: float = 0.05, tight
 # -- ends --------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     "asked",
     [
@@ -259,6 +260,7 @@ def models(rows: pl.DataFrame) -> pl.DataFrame:
 COMPARED = [mlm.accuracy(), mlm.f1(), mlm.f1(average="macro"), mlm.log_loss(), mlm.roc_auc(bins=16)]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("is_state", [False, True])
 @pytest.mark.parametrize("level", [0.8, 0.95])
 def test_p_and_ends_agree(level: float, is_state: bool) -> None:

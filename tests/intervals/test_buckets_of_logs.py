@@ -152,6 +152,7 @@ def test_a_state_of_as_many_buckets_gives_the_same() -> None:
     assert_frame_equal(intervals(log, OF_BINS, by="model").select(facts), finished.select(facts), rel_tol=1e-9)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("others", [[], METRICS, [mlm.label_ranking_average_precision()]])
 def test_the_interval_of_a_metric_is_the_same_beside_others(others: list[mlm.Metric]) -> None:
     """Also one that is made of bins and of rows: all of it has the buckets of bins."""

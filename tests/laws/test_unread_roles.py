@@ -74,8 +74,9 @@ def answer(ask: Ask, log: Any, **given: Any) -> pl.DataFrame:
     return table
 
 
-@pytest.mark.parametrize("weight", [{}, {"weight": "tokens"}], ids=["plain", "weighted"])
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("weight", [{}, {"weight": "tokens"}], ids=["plain", "weighted"])
 def test_scores_and_truths_that_nobody_reads_change_nothing(name: str, weight: dict[str, Any], tmp_path: Path) -> None:
     ask = CALLS[name]
     expected = answer(ask, SCORED, **weight)
@@ -146,6 +147,7 @@ def some_unknown() -> pl.DataFrame:
     )
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("order", [1, -1])
 @pytest.mark.parametrize("slices", [None, ["country"]])
 def test_a_comparison_of_several_metrics_is_that_of_each(order: int, slices: list[str] | None) -> None:

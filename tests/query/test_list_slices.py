@@ -71,6 +71,7 @@ def same(found: pl.DataFrame, right: pl.DataFrame) -> None:
     assert_frame_equal(found.select(right.columns), right, check_row_order=False, rel_tol=1e-9)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("options", OPTIONS)
 @pytest.mark.parametrize("kind", ["eager", "lazy"])
 def test_a_value_of_a_list_is_a_slice_of_the_rows_that_have_it(options: str, kind: str) -> None:

@@ -43,6 +43,7 @@ def words_of(page: str) -> str:
     return " ".join(unescape(re.sub(r"<[^>]+>", " ", body)).split())
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.usefixtures("without_charts")
 @pytest.mark.parametrize("carrier", ["log", "lazy log", "state"])
 @pytest.mark.parametrize("roles", [{}, {"weight": "tokens"}], ids=["plain", "weighted"])

@@ -37,6 +37,14 @@ def test_nothing_heavy_is_loaded(loaded: set[str]) -> None:
     assert sorted(HEAVY & loaded) == []
 
 
+def test_what_takes_long_to_load_waits_until_it_is_used() -> None:
+    later = ["numpy", "polars_mlmetrics.reporting.page", "polars_mlmetrics.slice_search.show"]
+    print_loaded = f"print([name for name in {later} if name in sys.modules])"
+    use = "mlm.find_slices(log, mlm.accuracy(), 'country', by='model'); mlm.report(log, mlm.accuracy()).html"
+    code = f"import sys, polars_mlmetrics as mlm; {print_loaded}; log = mlm.example_log(); {use}; {print_loaded}"
+    assert run(code) == f"[]\n{later}\n"
+
+
 def test_nothing_of_the_network_is_loaded_for_us_and_the_import_is_quiet(loaded: set[str]) -> None:
     code = "import sys, warnings, numpy, polars; modules, before = {*sys.modules}, list(warnings.filters);"
     code += "import polars_mlmetrics; print(warnings.filters == before, *modules)"

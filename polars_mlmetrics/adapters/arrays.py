@@ -12,6 +12,7 @@ import polars as pl
 from polars_mlmetrics.adapters.columns import distinct
 from polars_mlmetrics.adapters.wide import from_predictions
 from polars_mlmetrics.data.frames import is_number, is_text
+from polars_mlmetrics.data.numpy_later import np
 from polars_mlmetrics.errors import ParameterError, at_callers_line, hides_values, unknown
 
 if TYPE_CHECKING:
@@ -107,8 +108,6 @@ def from_arrays(
     │ 1      ┆ 2     ┆ 1.0   ┆ false │
     └────────┴───────┴───────┴───────┘
     """
-    import numpy as np
-
     scores, truths = _scores(score), _array("truth", truth)
     _check_shapes(scores, truths)
     if scores.ndim == 1 and (labels is not None or _is_text(scores)):
@@ -137,8 +136,6 @@ def from_arrays(
 
 def _array(what: str, values: Any) -> Array:
     """The values as an array; a null of Polars as None."""
-    import numpy as np
-
     if isinstance(values, np.ma.MaskedArray):
         raise ParameterError(f"{what} is a masked array, and its mask would be lost: pass .filled(...).")
     if hasattr(values, "toarray") and not isinstance(values, np.ndarray):
@@ -159,8 +156,6 @@ def _array(what: str, values: Any) -> Array:
 
 
 def _objects(values: list[Any]) -> Array:
-    import numpy as np
-
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array
@@ -168,8 +163,6 @@ def _objects(values: list[Any]) -> Array:
 
 def _scores(score: Any) -> Array:
     """The scores as one array; of several outputs, a column each."""
-    import numpy as np
-
     if not (isinstance(score, list | tuple) and len(score) and _array("score", score[0]).ndim == 2):
         return _array("score", score)
     outputs = [_array(f"score[{place}]", output) for place, output in enumerate(score)]
@@ -243,8 +236,6 @@ def _series(what: str, values: Any) -> pl.Series:
 
 
 def _copied(what: str, values: Array) -> pl.Series:
-    import numpy as np
-
     # Polars would look at the array's own memory, which its owner may write to later.
     if values.dtype.kind != "O":
         is_odd_float = values.dtype.kind == "f" and values.dtype.itemsize not in (4, 8)
@@ -323,8 +314,6 @@ def _check_one_class_each(scores: pl.Series, *, is_given: bool) -> None:
 
 def _is_true(truths: Array, labels: pl.Series, *, is_given: bool) -> pl.Series:
     """For each sample and label, whether it is the sample's class."""
-    import numpy as np
-
     classes = _classes("truth", truths)
     if not is_given:
         _check_numbered(classes, len(labels))

@@ -29,12 +29,7 @@ from polars_mlmetrics.query.keys import Key, Keys
 from polars_mlmetrics.query.query import Query, check_names
 from polars_mlmetrics.query.question import Question, check_clusters, check_no_passes
 from polars_mlmetrics.query.verb import Verb
-from polars_mlmetrics.slice_search.choose import Members, candidates_of, choose, hide_repeats
-from polars_mlmetrics.slice_search.contrast import contrasts_at
-from polars_mlmetrics.slice_search.count import CellSums
-from polars_mlmetrics.slice_search.encode import EVEN, GROUP, EncodedLog, EncodedState, Search, passes_for
 from polars_mlmetrics.slice_search.features import type_of, warn_of
-from polars_mlmetrics.slice_search.show import COLUMNS, confirm, facts_of_groups, show, tested
 
 FIND_SLICES = Verb("find_slices", takes_states=True, takes_several=False, needs_interval=True, has_grid=True)
 
@@ -188,6 +183,12 @@ def find_slices(
     │ new   ┆ country=FR, age >= 65 ┆ 200       ┆ 0.3   ┆ 0.03 ┆ 0.27 │
     └───────┴───────────────────────┴───────────┴───────┴──────┴──────┘
     """
+    # Without them, `import polars_mlmetrics` is quicker.
+    from polars_mlmetrics.slice_search.contrast import contrasts_at
+    from polars_mlmetrics.slice_search.count import CellSums
+    from polars_mlmetrics.slice_search.encode import EVEN, EncodedLog, EncodedState, Search, passes_for
+    from polars_mlmetrics.slice_search.show import COLUMNS, check_values, worse_slices
+
     for name, value in {"depth": depth, "k": k, "top": top, "bins": bins}.items():
         check_parameter("find_slices", name, value, Count)
     check_parameter("find_slices", "min_samples", min_samples, Count | None)
@@ -218,41 +219,18 @@ def find_slices(
     encode = EncodedState if is_of_state else EncodedLog
     cells = CellSums(encode(Search(question, sign, change), names, top, bins), depth, min_samples)
     encoded = cells.encoded
-    _check_values(cells)
+    check_values(cells)
     large = {encoded.features[i].name for i in cells.large_features}
     small = dict.fromkeys(feature.name for feature in encoded.features if feature.name not in large)
     warn_of([*small], "have no value with enough samples, and are left out")
     scores = contrasts_at(cells, cells.large_slices(), EVEN)
-    table = _worse(cells, scores, k)
+    table = worse_slices(cells, scores, k)
     if table.is_empty():
         warn_at_callers_line(
             f"{NONE_WORSE}: {cells.lattice.n_slices:,} slices tried, {scores.height:,} of "
             f"them large enough ({cells.least.min():,.0f} samples, and so many in the rest)."
         )
     return table
-
-
-def _worse(cells: CellSums, scores: pl.DataFrame, k: int) -> pl.DataFrame:
-    """The slices that are worse than the rest, of those that are large enough."""
-    query, candidates = cells.encoded.query, candidates_of(scores, cells.lattice)
-    if candidates.is_empty():
-        return COLUMNS.empty(query.types_of(query.by)).collect()
-    members = Members(cells, candidates)
-    table = confirm(cells, scores, members, choose(members, candidates))
-    table = tested(cells.encoded, table.join(facts_of_groups(cells), on=GROUP))
-    return show(cells, scores, hide_repeats(members, table, k))
-
-
-def _check_values(cells: CellSums) -> None:
-    """Refuse a metric that is broken, or without bounds, in a group: no slice of it can be compared."""
-    encoded = cells.encoded
-    values = encoded.values(cells.wholes, [GROUP]).select("value").collect().to_series()
-    broken = values.filter(~values.is_finite())
-    if broken.len():
-        raise MetricError(
-            f"{encoded.metric.output_name} is {broken[0]} in the whole log, or in a group of by=: no slice can be "
-            "compared with the rest. `check` names the rows."
-        )
 
 
 def check_sides(between: Any, baseline: Any, pairs: Any) -> None:

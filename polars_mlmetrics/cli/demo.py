@@ -13,10 +13,10 @@ from shutil import get_terminal_size
 from textwrap import fill
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from polars_mlmetrics.cli.settings import Settings
+from polars_mlmetrics.data.numpy_later import np
 from polars_mlmetrics.errors import FileError
 from polars_mlmetrics.places.files import writable
 from polars_mlmetrics.reporting.libraries import PAGE

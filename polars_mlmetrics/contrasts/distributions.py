@@ -14,16 +14,16 @@ under cluster sampling" (1987).
 
 from __future__ import annotations
 
-import numpy as np
 import polars as pl
 
 from polars_mlmetrics.contrasts.score_cells import CELL, FINE
+from polars_mlmetrics.data.numpy_later import Numbers, np
 from polars_mlmetrics.engine.buckets import BUCKETS
 from polars_mlmetrics.engine.folds import BUCKET, fold
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.arithmetic import ratio, whole_times
 from polars_mlmetrics.intervals.interval import NOISE
-from polars_mlmetrics.intervals.student_t import Numbers, beyond_f, inverse, shares_of
+from polars_mlmetrics.intervals.student_t import beyond_f, inverse, shares_of
 
 PAIR = f"{INTERNAL}drift:pair"
 """The number of a distribution and the baseline's."""

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import inf
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from polars_mlmetrics.data.numpy_later import Numbers, np
 from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.engine.replicates import WITHOUT, Replicates
 from polars_mlmetrics.engine.sources import Source
@@ -34,8 +33,6 @@ from polars_mlmetrics.intervals.student_t import (
     t_at,
 )
 from polars_mlmetrics.query.question import Confidence
-
-Numbers: TypeAlias = NDArray[Any]
 
 BOUND, T, DF = (f"{INTERNAL}{name}" for name in ("bound", "t", "df"))
 

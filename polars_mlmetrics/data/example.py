@@ -6,6 +6,8 @@ from datetime import date
 
 import polars as pl
 
+from polars_mlmetrics.data.numpy_later import np
+
 USERS, DAYS, A_DAY = 400, 10, 300
 PHOTOS = DAYS * A_DAY
 FIRST_DAY = date(2026, 11, 1)
@@ -44,8 +46,6 @@ def example_log() -> pl.DataFrame:
     │ old   ┆ 0.822351 ┆ 0          │
     └───────┴──────────┴────────────┘
     """
-    import numpy as np
-
     rng = np.random.default_rng(7)
     users = rng.integers(0, USERS, PHOTOS)
     photos = pl.DataFrame(

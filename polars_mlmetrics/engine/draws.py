@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from polars_mlmetrics.data.numpy_later import np
 from polars_mlmetrics.engine.folds import matched, merge
 from polars_mlmetrics.engine.partials import Partial, PartialTable, statistics_of
 from polars_mlmetrics.engine.replicates import WITHOUT, Replicates
@@ -65,8 +66,6 @@ class Draws(Replicates):
 
 def times_of(buckets: int) -> pl.LazyFrame:
     """How many times each draw has each bucket: as many as there are, all together."""
-    import numpy as np
-
     drawn = np.random.RandomState(SEED).randint(buckets, size=(DRAWS, buckets))
     times = [*(np.bincount(draw, minlength=buckets) for draw in drawn), np.ones(buckets, dtype=np.int64)]
     draws = pl.Series([*range(DRAWS), None], dtype=pl.Int64)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from polars_mlmetrics.data.numpy_later import Numbers, np
 from polars_mlmetrics.formula.curve import FARTHEST_POWER, Cells, Grid, cell_of
 
 BITS = 64
@@ -47,6 +46,6 @@ def _number_of(value: float) -> int:
     return -size if value < 0 else size
 
 
-def _floats_of(numbers: NDArray[np.int64]) -> NDArray[np.float64]:
-    sizes: NDArray[np.float64] = np.abs(numbers).view(np.float64)
+def _floats_of(numbers: Numbers) -> Numbers:
+    sizes: Numbers = np.abs(numbers).view(np.float64)
     return np.where(numbers < 0, -sizes, sizes)

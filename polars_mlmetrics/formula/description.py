@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import cache
 from textwrap import indent, wrap
 from typing import Any
 
@@ -138,5 +139,6 @@ def _proposed(declaration: Declaration, name: str) -> Any:
     raise ValueError(f"{declaration.name}: no value of {PROPOSED} is one of {name}.")
 
 
+@cache  # most parameters are those of many metrics
 def _indented(text: str) -> str:
     return indent("\n".join(wrap(text, WIDTH, break_long_words=False, break_on_hyphens=False)), "    ")

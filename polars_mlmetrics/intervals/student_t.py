@@ -6,25 +6,14 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from math import isfinite, lgamma, log, log1p, pi, sqrt
 from statistics import NormalDist
-from typing import Any, TypeAlias
 
-import numpy as np
 import polars as pl
-from numpy.polynomial import chebyshev
-from numpy.polynomial.legendre import leggauss
-from numpy.typing import NDArray
 
+from polars_mlmetrics.data.numpy_later import Numbers, np
 from polars_mlmetrics.formula.arithmetic import ratio, reaches
-
-Numbers: TypeAlias = NDArray[Any]
 
 DEGREE = 20
 """That of polynomials in 1 / df. Quantiles of levels up to 0.999 are right to 2e-10."""
-
-_NODES, _WEIGHTS = (0.5 * numbers for numbers in leggauss(32))
-NODES, WEIGHTS = (0.5 + _NODES) ** 3, 3 * (0.5 + _NODES) ** 2 * _WEIGHTS
-"""Where a tail of Student's t is looked at, from its end (0) to its beginning (1), and with which weight: by Gauss's
-rule. It is right to 2e-10 of itself. Third powers, since near its end a density of few degrees of freedom is steep."""
 
 CUT = 40.0
 """A tail ends where the logarithm of the density is so much lower than where it begins."""
@@ -50,7 +39,7 @@ def p_value(t: pl.Expr, df: pl.Expr) -> pl.Expr:
     # With t = √df · tan(angle), the density is cos(angle) ** (df - 1).
     angle = (t.abs() / df.sqrt()).arctan()
     end = (angle.cos() * (-CUT / (df - 1)).exp()).arccos()
-    width, steps = end - angle, zip(NODES.tolist(), WEIGHTS.tolist(), strict=True)
+    width, steps = end - angle, zip(*(numbers.tolist() for numbers in _steps()), strict=True)
     tail = pl.sum_horizontal(weight * (end - width * node).cos() ** (df - 1) for node, weight in steps)
     of_all = df.sqrt() * _polynomial(_in_inverse(_share_per_tail), df)
     return (width * tail * of_all).clip(0, 1)
@@ -79,6 +68,17 @@ def _looked_at(rows: pl.Expr, level: float, tightest: int) -> pl.Expr:
     return rows * (max(surprise + log(surprise) + 1, surprise) / tightest)
 
 
+@cache
+def _steps() -> tuple[Numbers, Numbers]:
+    """Where a tail of Student's t is looked at, from its end (0) to its beginning (1), and with which weight.
+
+    By Gauss's rule, it is right to 2e-10 of itself. Third powers, since near its end a density of few degrees of
+    freedom is steep.
+    """
+    nodes, weights = (0.5 * numbers for numbers in np.polynomial.legendre.leggauss(32))
+    return (0.5 + nodes) ** 3, 3 * (0.5 + nodes) ** 2 * weights
+
+
 def _share_per_tail(inverse: Numbers) -> Numbers:
     """By how much, over √df, a tail is multiplied to make all tails 1."""
     gammas = [lgamma(0.5 / each + 0.5) - lgamma(0.5 / each) for each in inverse.tolist()]
@@ -88,6 +88,7 @@ def _share_per_tail(inverse: Numbers) -> Numbers:
 @cache
 def _log_quantiles(level: float) -> tuple[float, ...]:
     """The polynomial that gives the logarithm of the quantile: Newton's steps on logarithms, from the normal one."""
+    nodes, weights = _steps()
 
     def quantiles(inverse: Numbers) -> Numbers:
         df, scale = 1 / inverse, _share_per_tail(inverse)
@@ -95,8 +96,8 @@ def _log_quantiles(level: float) -> tuple[float, ...]:
         for _ in range(20):
             angle = np.arctan(t / np.sqrt(df))
             end = np.arccos(np.cos(angle) * np.exp(-CUT / np.maximum(df - 1, 1e-9)))
-            points = end - (end - angle) * NODES[:, None]
-            beyond = np.sqrt(df) * scale * (end - angle) * (WEIGHTS[:, None] * np.cos(points) ** (df - 1)).sum(axis=0)
+            points = end - (end - angle) * nodes[:, None]
+            beyond = np.sqrt(df) * scale * (end - angle) * (weights[:, None] * np.cos(points) ** (df - 1)).sum(axis=0)
             slope = scale * np.cos(angle) ** (df + 1) * t / beyond
             t *= np.exp(np.log(beyond / (1 - level)) / slope)
         return np.log(t)
@@ -107,6 +108,7 @@ def _log_quantiles(level: float) -> tuple[float, ...]:
 @cache
 def _in_inverse(function: Callable[[Numbers], Numbers]) -> tuple[float, ...]:
     """The coefficients of the polynomial in 2 / df - 1 that is a function of 1 / df, for df from 1 on."""
+    chebyshev = np.polynomial.chebyshev
     points = chebyshev.chebpts1(DEGREE + 1)
     found = chebyshev.chebfit(points, function(0.5 * (points + 1)), DEGREE)
     return tuple(chebyshev.cheb2poly(found).tolist())

@@ -7,26 +7,20 @@ import os
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, Unpack
-from urllib.parse import quote
-
-import polars as pl
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from polars_mlmetrics.data.frames import Frame, Names
 from polars_mlmetrics.data.roles import Roles
-from polars_mlmetrics.data.visible import marked, visible
+from polars_mlmetrics.data.visible import visible
 from polars_mlmetrics.errors import ParameterError, at_callers_line
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.places.files import FILES
 from polars_mlmetrics.places.finding import place_of
 from polars_mlmetrics.query.keys import Key, Keys
-from polars_mlmetrics.reporting.answers import answered
-from polars_mlmetrics.reporting.asked import MODEL, ReportQuestion
-from polars_mlmetrics.reporting.findings import SHOWN, Told, judged_models, judged_slices
 from polars_mlmetrics.reporting.libraries import check_libraries
-from polars_mlmetrics.reporting.page import page_of
-from polars_mlmetrics.reporting.summary import cards, pooled, sizes_of, title_of
-from polars_mlmetrics.reporting.wording import interval, many, number, signed
+
+if TYPE_CHECKING:
+    from polars_mlmetrics.reporting.findings import Told
 
 PAGES, COMMENTS = (".html", ".htm"), (".md",)
 REMOTE_WRITE = "Save it on this machine, and copy the file there."
@@ -47,12 +41,14 @@ class Report:
     @cached_property
     def html(self) -> str:
         """The page."""
+        from polars_mlmetrics.reporting.page import page_of
+
         return page_of(self._told, self._title, static=self._static)
 
     @property
     def markdown(self) -> str:
         """The comment: what changed, a row each."""
-        return comment_of(self._told, self._title, None)
+        return self._comment(None)
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write the page (.html) or the comment (.md), whole or not at all.
@@ -65,10 +61,15 @@ class Report:
             raise ParameterError(f"{file}: a report is saved as .html or, for a comment, as .md.")
         FILES.check_free(file, overwrite=overwrite)
         is_page = ending in PAGES
-        text = self.html if is_page else comment_of(self._told, self._title, self._link_from(file))
+        text = self.html if is_page else self._comment(self._link_from(file))
         FILES.put(file, text.encode(), overwrite=overwrite)
         if is_page:
             self._page_file = file
+
+    def _comment(self, link: str | None) -> str:
+        from polars_mlmetrics.reporting.comment import comment_of
+
+        return comment_of(self._told, self._title, link)
 
     def _link_from(self, file: Path) -> str | None:
         """The page as seen from the comment."""
@@ -164,97 +165,14 @@ def report(
     >>> print(made.markdown.splitlines()[2])
     ✓ **new is better than old.** ✓ worse in no slice that can be judged.
     """
+    # Without them, `import polars_mlmetrics` is quicker.
+    from polars_mlmetrics.reporting.answers import answered
+    from polars_mlmetrics.reporting.asked import ReportQuestion
+    from polars_mlmetrics.reporting.findings import Told, judged_models, judged_slices
+
     given = {name: value for name, value in {"passes": passes, "memory": memory}.items() if value is not None}
     split = {**given, "progress": progress} if given else {}
     asked = ReportQuestion.read(frame, metrics, between, baseline, by, slices, features, ci, cluster, roles, split)
     check_libraries()
     answers = answered(asked)
     return Report(Told(answers, judged_models(answers), judged_slices(answers)), title, static)
-
-
-# -- the comment: what changed, a row each -----------------------------------------------------------------------------
-
-MOST_SLICES = 10
-CHANGED = ("better", "worse")
-
-
-def comment_of(told: Told, title: str | None, link: str | None) -> str:
-    """The comment."""
-    overall, where, _ = cards(told)
-    lines = [f"### {marked(title_of(told, title))}", "", f"{overall.sign} **{marked(overall.heading)}.**"]
-    if not told.slices.is_empty():
-        lines[-1] += f" {where.sign} {marked(where.heading)}."
-    lines += ["", marked(said)] if (said := pooled(told)) else []
-    lines += ["", *(_changes(told) if told.baseline is not None else _values(told)), ""]
-    lines += [f"[The whole report]({quote(link)})", ""] if link else []
-    signature = told.answers.asked.signature_of(told.answers.asked.headline)
-    lines.append(f"<sub>{marked(' · '.join(sizes_of(told, [])))} · {marked(signature)}</sub>")
-    return "\n".join(lines) + "\n"
-
-
-def _changes(told: Told) -> list[str]:
-    """The headline, and what is better or worse."""
-    metrics = told.models.filter(pl.col(MODEL) != told.baseline)
-    is_headline = (pl.col("metric") == told.answers.asked.headline.output_name) & (pl.col(MODEL) == told.candidate)
-    changed = metrics.filter(is_headline | pl.col("verdict").is_in(CHANGED))
-    theirs = {row["metric"]: row["value"] for row in told.models.filter(pl.col(MODEL) == told.baseline).to_dicts()}
-    several = [] if len(told.names) <= 2 else ["model"]
-    rows = [["verdict", *several, "metric", "where", "value [interval]", "baseline", "difference [interval]"]]
-    for row in changed.iter_rows(named=True):
-        model = [marked(visible(row[MODEL]))] if several else []
-        rows.append([_word(row), *model, marked(visible(row["metric"])), "all", *_numbers(row, theirs[row["metric"]])])
-    slices = told.judged.filter(~pl.col("repeats"), pl.col("verdict").is_in(CHANGED))
-    for row in slices.head(MOST_SLICES).iter_rows(named=True):
-        model = [marked(visible(told.candidate))] if several else []
-        rows.append([_word(row), *model, marked(told.metric), marked(row[SHOWN]), *_numbers_of_slice(row)])
-    table = _table(rows)
-    left = slices.height - MOST_SLICES
-    table += ["", f"And {many(left, 'slice', 'slices')} more that changed, with less harm."] if left > 0 else []
-    rest = metrics.filter(~is_headline, ~pl.col("verdict").is_in(CHANGED).fill_null(False))
-    table += ["", _others(rest["verdict"].fill_null("not judged"))] if rest.height else []
-    return table
-
-
-def _others(verdicts: pl.Series) -> str:
-    """How many differences have each of some verdicts."""
-    counts = verdicts.value_counts(sort=True).rows()
-    words = counts[0][0] if len(counts) == 1 else ", ".join(f"{count:,} {word}" for word, count in counts)
-    return f"{many(len(verdicts), 'other difference', 'other differences')} of metrics: {words}."
-
-
-def _word(row: dict[str, Any]) -> str:
-    """The verdict of a row, or why it has none."""
-    return row["verdict"] or row["why"] or "no verdict"
-
-
-def _numbers(row: dict[str, Any], baseline: float | None) -> list[str]:
-    return [
-        _with_ends(number(row["value"]), interval(row["low"], row["high"])),
-        number(baseline),
-        _with_ends(signed(row["difference"]), interval(row["d_low"], row["d_high"], of_difference=True)),
-    ]
-
-
-def _numbers_of_slice(row: dict[str, Any]) -> list[str]:
-    ends = interval(row["low"], row["high"], of_difference=True)
-    return [number(row["model_value"]), number(row["baseline_value"]), _with_ends(signed(row["value"]), ends)]
-
-
-def _with_ends(value: str, ends: str) -> str:
-    return f"{value} [{ends}]" if ends else value
-
-
-def _values(told: Told) -> list[str]:
-    """The values of the models, where nothing is compared."""
-    rows = [["metric", *(marked(visible(name)) for name in told.names)]]
-    for metric in told.answers.asked.metrics:
-        found = [told.of(name, metric.output_name) for name in told.names]
-        cells = [_with_ends(number(row["value"]), interval(row["low"], row["high"])) for row in found]
-        rows.append([marked(visible(metric.output_name)), *cells])
-    return _table(rows)
-
-
-def _table(rows: list[list[str]]) -> list[str]:
-    head, *rest = rows
-    lines = [head, ["---"] * len(head), *rest]
-    return [f"| {' | '.join(row)} |" for row in lines]

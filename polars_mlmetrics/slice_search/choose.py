@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from math import prod
 
-import numpy as np
 import polars as pl
 
-from polars_mlmetrics.contrasts.rest import Numbers, Sides
+from polars_mlmetrics.contrasts.rest import Sides
+from polars_mlmetrics.data.numpy_later import Numbers, np
 from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.arithmetic import ratio

@@ -9,19 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import pairwise
 
-import numpy as np
 import polars as pl
 
 from polars_mlmetrics.contrasts.rest import (
     BOUND,
     OF_GAP,
-    Numbers,
     Sides,
     against_rest,
     is_constant,
     sides_of,
     without_noise,
 )
+from polars_mlmetrics.data.numpy_later import Numbers, np
 from polars_mlmetrics.engine.replicates import LOST, WITHOUT
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.arithmetic import cuts, whole_times

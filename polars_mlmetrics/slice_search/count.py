@@ -8,11 +8,10 @@ from itertools import combinations
 from math import prod
 from typing import Any, cast
 
-import numpy as np
 import polars as pl
 
-from polars_mlmetrics.contrasts.rest import Numbers
 from polars_mlmetrics.contrasts.sides import IS_BASELINE
+from polars_mlmetrics.data.numpy_later import Numbers, np
 from polars_mlmetrics.engine.covers import Covers
 from polars_mlmetrics.engine.packing import modulo
 from polars_mlmetrics.engine.partials import PartialKind

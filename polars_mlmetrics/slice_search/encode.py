@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import Literal, NamedTuple
 
-import numpy as np
 import polars as pl
 
 from polars_mlmetrics.contrasts.paired_log import Change
-from polars_mlmetrics.contrasts.rest import Numbers, values_by
+from polars_mlmetrics.contrasts.rest import values_by
 from polars_mlmetrics.contrasts.sides import IS_BASELINE, PairPlan
+from polars_mlmetrics.data.numpy_later import Numbers, np
 from polars_mlmetrics.data.roles import MODEL
 from polars_mlmetrics.engine.folds import merge
 from polars_mlmetrics.engine.packing import modulo, part_of

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import inf, isfinite
 
-import numpy as np
 import polars as pl
 
-from polars_mlmetrics.contrasts.rest import Numbers, t_of, with_tests
+from polars_mlmetrics.contrasts.rest import t_of, with_tests
 from polars_mlmetrics.data.expressions import any_of
+from polars_mlmetrics.data.numpy_later import Numbers, np
 from polars_mlmetrics.data.roles import MODEL
 from polars_mlmetrics.engine.folds import fold, matched
 from polars_mlmetrics.engine.plan import Plan
-from polars_mlmetrics.errors import INTERNAL
+from polars_mlmetrics.errors import INTERNAL, MetricError
 from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.intervals.interval import FEW_BUCKETS, FEW_CLUSTERS, few_decide
 from polars_mlmetrics.intervals.intervals import DOMINANT, MANY_BUCKETS, SEEMS_FEW, flag_of
@@ -21,7 +21,7 @@ from polars_mlmetrics.intervals.kinds import range_of
 from polars_mlmetrics.intervals.student_t import benjamini_hochberg
 from polars_mlmetrics.query.reported_value import several_models
 from polars_mlmetrics.query.results import ResultColumns
-from polars_mlmetrics.slice_search.choose import BIT, TURN, Members, in_order
+from polars_mlmetrics.slice_search.choose import BIT, TURN, Members, candidates_of, choose, hide_repeats, in_order
 from polars_mlmetrics.slice_search.contrast import contrasts_at
 from polars_mlmetrics.slice_search.count import PLACE, CellSums, Lattice
 from polars_mlmetrics.slice_search.encode import GROUP, N_ROWS, ODD, Encoded
@@ -54,6 +54,29 @@ LARGEST = f"{INTERNAL}largest"
 """The most rows of a slice that are in one bucket."""
 
 POOLED, FEW_PAIRS, LEFT_OUT = (f"{INTERNAL}{name}" for name in ("pooled", "few_pairs", "left_out"))
+
+
+def worse_slices(cells: CellSums, scores: pl.DataFrame, k: int) -> pl.DataFrame:
+    """The slices that are worse than the rest, of those that are large enough."""
+    query, candidates = cells.encoded.query, candidates_of(scores, cells.lattice)
+    if candidates.is_empty():
+        return COLUMNS.empty(query.types_of(query.by)).collect()
+    members = Members(cells, candidates)
+    table = confirm(cells, scores, members, choose(members, candidates))
+    table = tested(cells.encoded, table.join(facts_of_groups(cells), on=GROUP))
+    return show(cells, scores, hide_repeats(members, table, k))
+
+
+def check_values(cells: CellSums) -> None:
+    """Refuse a metric that is broken, or without bounds, in a group: no slice of it can be compared."""
+    encoded = cells.encoded
+    values = encoded.values(cells.wholes, [GROUP]).select("value").collect().to_series()
+    broken = values.filter(~values.is_finite())
+    if broken.len():
+        raise MetricError(
+            f"{encoded.metric.output_name} is {broken[0]} in the whole log, or in a group of by=: no slice can be "
+            "compared with the rest. `check` names the rows."
+        )
 
 
 def confirm(cells: CellSums, scores: pl.DataFrame, members: Members, chosen: pl.DataFrame) -> pl.DataFrame:

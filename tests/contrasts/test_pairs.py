@@ -15,7 +15,7 @@ import polars_mlmetrics as mlm
 from mlm_command import main
 from polars_mlmetrics import Unit, metric
 from polars_mlmetrics.reporting import answers
-from polars_mlmetrics.reporting.report import comment_of
+from polars_mlmetrics.reporting.comment import comment_of
 from polars_mlmetrics.reporting.summary import cards
 from tests.support.readings import same
 

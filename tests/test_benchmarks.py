@@ -63,6 +63,7 @@ OPTIONS: list[dict[str, Any]] = [
     {},
     {"labels": 20, "files": 2},
     {"sliced": True, "varied": True},
+    {"sliced": True, "paired": True},
 ]
 
 
@@ -71,9 +72,10 @@ def test_a_log_is_what_its_recipe_says(recipe: Recipe) -> None:
     log = rows_of(recipe, seed=0)
     assert_frame_equal(log, rows_of(recipe, seed=0))
     assert log.height == 200
-    assert not log.select("sample", "label").is_duplicated().any()
-    keys = ["model", "fold", *(["segment"] if recipe.segments else [])]
-    assert log.group_by("sample").agg(pl.struct(keys).n_unique()).get_column("model").max() == 1
+    models = ["model"] if recipe.paired else []
+    assert not log.select("sample", "label", *models).is_duplicated().any()
+    keys = ["fold", *([] if recipe.paired else ["model"]), *(["segment"] if recipe.segments else [])]
+    assert log.group_by("sample").agg(pl.struct(keys).n_unique().alias("places")).get_column("places").max() == 1
 
 
 def test_no_two_recipes_share_a_file() -> None:

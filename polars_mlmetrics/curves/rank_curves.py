@@ -51,11 +51,13 @@ def curve_of_kind(question: Question, by: list[str], kind: str, bins: Bins, n: i
         # Where nothing is predicted, there is no precision. A group that weighs nothing keeps its points all the same.
         table = table.filter((_TP + _FP != 0) | (_TRUE + _OTHER == 0) | pl.col(THRESHOLD).is_null())
     named = {"threshold": THRESHOLD, **COUNTS_OF_POINT, "n_rows": N_ROWS}
+    order = [*by, THRESHOLD, *COUNTS[:2]]
+    table = table.sort(order, descending=[name == THRESHOLD for name in order], nulls_last=False)
     return table.select(*by, **KINDS[kind], **{name: pl.col(column) for name, column in named.items()})
 
 
 def points_of(question: Question, by: list[str], like: Measure, cells: Cells, thinning: Thinning) -> pl.LazyFrame:
-    """The rows above each kept threshold, best first, with the counts of the group: of a measure's own rows.
+    """The rows above each kept threshold, with the counts of the group: of a measure's own rows.
 
     A group without a curve has one row without a threshold: null where it has no rows, NaN where one is broken.
     """
@@ -73,9 +75,7 @@ def points_of(question: Question, by: list[str], like: Measure, cells: Cells, th
     # Of a broken group one row is left, as of one without runs.
     points = points.filter(~broken | (pl.col(POINT) == 0) | _TP.is_null())
     counts = (pl.when(broken).then(NAN).otherwise(pl.col(name)).alias(name) for name in COUNTS)
-    points = points.select(*by, pl.when(~broken).then(THRESHOLD).alias(THRESHOLD), *counts, N_ROWS)
-    order = [*by, THRESHOLD, *COUNTS[:2]]
-    return points.sort(order, descending=[name == THRESHOLD for name in order], nulls_last=False)
+    return points.select(*by, pl.when(~broken).then(THRESHOLD).alias(THRESHOLD), *counts, N_ROWS)
 
 
 def _ranking(query: Query, by: list[str], like: Measure, thinning: Thinning) -> ThinnedRanking | None:

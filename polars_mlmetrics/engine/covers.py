@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf, prod
 
-CELLS = 20_000
+CELLS = 4_000
 """How many cells a fold at several keys may have, as far as is known: more are slower than folding the rows again."""
 
-FEW = 3
-"""How many columns of slices are folded together where nothing is known of their values."""
+USUAL = 15
+"""How many values a column of slices or of units has where nothing is known: so three are folded together."""
 
 
 @dataclass
@@ -27,33 +27,33 @@ class Covers:
     """How many rows there are; None where that is not known."""
     most: int = CELLS
     """How many cells a fold at several keys may have."""
-    _found: dict[int, list[list[str]]] = field(default_factory=dict)
+    _found: dict[tuple[object, ...], list[list[str]]] = field(default_factory=dict)
 
     @property
     def has_slices(self) -> bool:
         """Whether there are columns of slices beside those that every set has."""
         return any(key not in self.always for slicing in self.slicings for key in slicing)
 
-    def size_of(self, column: str) -> int:
-        """How many values a column has, about; 1 where that is not known."""
-        return 1 if self.sizes is None else self.sizes.get(column, 1)
+    def of(self, slicing: Sequence[str], units: Sequence[str] = (), cells: int = 1) -> list[str]:
+        """The keys, by columns first, from which a slicing is merged.
 
-    def of(self, slicing: Sequence[str], parts: int = 1) -> list[str]:
-        """The keys, by columns first, from which a slicing is merged, where each group has so many parts."""
-        if parts not in self._found:
-            self._found[parts] = self._covering(parts)
+        Its groups are folded by the keys of `units` too, or in so many `cells`.
+        """
+        name = (*units, cells)
+        if name not in self._found:
+            self._found[name] = self._covering(units, cells)
         needed = [key for key in slicing if key not in self.always]
-        cover = next((cover for cover in self._found[parts] if {*needed} <= {*cover}), needed)
+        cover = next((cover for cover in self._found[name] if {*needed} <= {*cover}), needed)
         return [*self.by, *cover, *self.always]
 
-    def _covering(self, parts: int) -> list[list[str]]:
+    def _covering(self, units: Sequence[str], cells: int) -> list[list[str]]:
         """Large slicings first, each added to the set that still has few cells with it, and the fewest."""
         covers: list[list[str]] = []
         for slicing in sorted(self.slicings, key=lambda keys: (self._cells(keys), len(keys)), reverse=True):
             if any({*slicing} <= {*cover} for cover in covers):
                 continue
             both = [list(dict.fromkeys([*cover, *slicing])) for cover in covers]
-            small = [place for place, keys in enumerate(both) if self._is_small(keys, parts)]
+            small = [place for place, keys in enumerate(both) if self._is_small(keys, units, cells)]
             if small:
                 place = min(small, key=lambda place: self._cells(both[place]))
                 covers[place] = both[place]
@@ -61,11 +61,13 @@ class Covers:
                 covers.append(list(slicing))
         return covers
 
-    def _is_small(self, keys: Sequence[str], parts: int) -> bool:
-        if self.sizes is None:
-            return len(keys) <= FEW
-        # There are no more cells than rows.
-        return min(parts * self._cells([*self.by, *keys]), self.n_rows or inf) <= self.most
+    def _is_small(self, keys: Sequence[str], units: Sequence[str], cells: int) -> bool:
+        if self.sizes is not None:
+            # There are no more cells than rows.
+            return min(cells * self._cells([*self.by, *keys, *units]), self.n_rows or inf) <= self.most
+        # Of a group alone, each bucket has little. Of units and of bins it has nearly as much as all rows.
+        has_much = self.always and (units or cells > 1)
+        return cells * self._cells([*keys, *units, *self.always] if has_much else keys) <= self.most
 
     def _cells(self, keys: Sequence[str]) -> int:
-        return prod(map(self.size_of, keys))
+        return prod(USUAL if self.sizes is None else self.sizes.get(key, 1) for key in keys)

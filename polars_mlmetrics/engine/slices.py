@@ -128,8 +128,8 @@ class Slices(LogSource):
     def _of_cells(self, partials: Sequence[Partial], by: list[str]) -> list[pl.LazyFrame]:
         """Partials at the keys of one grouping, from their statistics at a covering set of keys."""
         finer = dict.fromkeys(key for each in partials for key in each.keys if key not in by)
-        parts = prod([*map(self._covers.size_of, finer), *(each.cells or 1 for each in partials)])
-        cover = self._covers.of([key for key in by if key in self._columns], parts)
+        cells = prod(each.cells or 1 for each in partials)
+        cover = self._covers.of([key for key in by if key in self._columns], [*finer], cells)
         keys = list(dict.fromkeys([*cover, *by]))
         if self._coarser.keys().isdisjoint(by) and all(map(has_many_bins, partials)):
             keys = list(dict.fromkeys(self._coarser.get(key, key) for key in keys))

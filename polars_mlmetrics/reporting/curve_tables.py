@@ -56,11 +56,16 @@ def _curve_of_scores(asked: ReportQuestion, kind: str, *metrics: Metric) -> pl.D
     """
     if asked.passes:
         return _curve(asked, kind, *metrics, bins=ENOUGH)
-    if asked.contents is None and any("probability" in each.probe.door.guards for each in asked.measures):
+    if _reads_probabilities(asked):
         table = _curve(asked, kind, *metrics, bins=ENOUGH)
         if table is not None and _has_points(kind, table):
             return table
     return _curve(asked, kind, *metrics)
+
+
+def _reads_probabilities(asked: ReportQuestion) -> bool:
+    """Whether it is about a log of scores that a metric reads as probabilities."""
+    return asked.contents is None and any("probability" in each.probe.door.guards for each in asked.measures)
 
 
 def _curve(asked: ReportQuestion, kind: Any, *metrics: Metric, **more: Any) -> pl.DataFrame | None:
@@ -114,14 +119,14 @@ def _bins_held(asked: ReportQuestion) -> dict[str, Any]:
 
 
 def best_of(asked: ReportQuestion) -> pl.DataFrame | None:
-    """The best of all thresholds of each model; None where only the points of the curve are known.
+    """The best threshold of each model, of all or of the ends of cells; None where only points of the curve are known.
 
     With an average there is a value for each score and label, which is too much of a large log.
     """
     metric = of_threshold(asked)
     if metric.best is None:
         return None
-    bins: dict[str, Any] = {"bins": ENOUGH} if asked.passes else {}
+    bins: dict[str, Any] = {"bins": ENOUGH} if asked.passes or _reads_probabilities(asked) else {}
     is_pooled = all(measure.grain == "group" for measure in metric.tree.measures())
     if asked.contents is None and not is_pooled:
         return None

@@ -270,7 +270,7 @@ class CellSums:
         # One look at the rows is enough for all combinations of some features.
         covers: dict[tuple[int, ...], list[int]] = {}
         for at, slicing in enumerate(self._covers.slicings):
-            cover = self._covers.of(slicing, prod(pieces) * lattice.n_groups)
+            cover = self._covers.of(slicing, cells=prod(pieces) * lattice.n_groups)
             covers.setdefault(tuple(sorted((number_of[name] for name in cover), reverse=True)), []).append(at)
         for features, inside in covers.items():
             # The first feature comes last, as in the numbers of cells.

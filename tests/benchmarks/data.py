@@ -39,6 +39,8 @@ class Recipe:
     """With the columns of SLICES, each the same for all of a sample."""
     varied: bool = False
     """The last of SLICES varies within samples."""
+    paired: bool = False
+    """Every sample is of both models, which agree about its truths."""
     wide: int = 0
     """So many further columns to slice by, of WIDE values each, the same for all of a sample."""
     shuffled: bool = False
@@ -121,17 +123,22 @@ def rows_of(recipe: Recipe, seed: int) -> pl.DataFrame:
         sizes[0] = recipe.largest
     rows = int(sizes.sum())
 
+    models = MODELS if recipe.paired else 1
+    sample, model = np.divmod(np.arange(len(sizes)), models)
+
     def of_samples(choices: int) -> Numbers:
-        return np.repeat(random.integers(0, choices, len(sizes)), sizes)
+        return np.repeat(random.integers(0, choices, len(sizes))[sample * models], sizes)
 
     score = random.random(rows)
     truth = random.random(rows) < 0.5 * score
+    if recipe.paired:
+        truth = np.repeat(truth.reshape(-1, models, recipe.labels)[:, :1], models, axis=1).ravel()
     columns: dict[str, Numbers] = {
-        "sample": np.repeat(np.arange(len(sizes)) + seed * len(sizes), sizes),
+        "sample": np.repeat(sample + seed * len(sizes), sizes),
         "score": score if recipe.decimals is None else score.round(recipe.decimals),
         "truth": truth,
         "weight": random.integers(1, 4, rows).astype(float),
-        "model": of_samples(MODELS),
+        "model": np.repeat(model, sizes) if recipe.paired else of_samples(MODELS),
         "fold": of_samples(FOLDS),
         "label": _labels(recipe, sizes, of_samples),
     }

@@ -6,6 +6,7 @@ from tests.benchmarks.data import Recipe
 from tests.benchmarks.size import growth, memory, scale, shapes
 from tests.benchmarks.sliced import finder, slices, states
 from tests.benchmarks.small import INLINE
+from tests.benchmarks.verbs import compare, curves, report, thresholds
 from tests.benchmarks.work import SUITES
 
 
@@ -155,6 +156,29 @@ PARTS = {
         "A log made into a state, which then answers, compared with `evaluate`; and the state alone. The state is by "
         "model and fold; then also by 64 buckets of samples.",
         states,
+    ),
+    "compare": Part(
+        "Models compared",
+        "Two models that have the same samples, compared with `evaluate` of the same metrics by model. The sliced "
+        "tables are by eight columns of 3 to 50 values, one after the other.",
+        compare,
+    ),
+    "curves": Part(
+        "Curves",
+        "Curves of each model and fold, compared with `evaluate` of their metric. Without `bins=` every score is a "
+        "threshold. scikit-learn sorts the scores of a group, once for each.",
+        curves,
+    ),
+    "thresholds": Part(
+        "Best thresholds",
+        "The best threshold of each model and fold, or of each of their labels, compared with `evaluate` at one.",
+        thresholds,
+    ),
+    "report": Part(
+        "A page",
+        "`report` with a baseline, without `features=`, from the files to the text of the page; beside it two of the "
+        "verbs that it asks, each alone.",
+        report,
     ),
     "check": Part(
         "What is wrong with a log",

@@ -40,6 +40,8 @@ LEAST = 100
 """How many samples a slice must have there."""
 
 PAIRS_OF_SLICES = tuple(zip(list(SLICES)[::2], list(SLICES)[1::2], strict=True))
+PAIRED = ("paired groups", "paired samples")
+"""Of samples that both models have."""
 GROUPINGS = (*((name,) for name in SLICES), *PAIRS_OF_SLICES)
 
 NUMBERS = (25, 50, 100)
@@ -74,6 +76,12 @@ SUITES = {
     "three": Suite([mlm.roc_auc(), mlm.log_loss(), mlm.brier_score()], by=("segment",)),
     "log loss by segment": Suite([mlm.log_loss()], by=("segment",)),
     "everything": Suite([*FUSED, *RANKING, *AUC]),
+    "paired groups": Suite(GROUP, by=("model",)),
+    "paired samples": Suite([mlm.label_ranking_average_precision(), mlm.subset_accuracy()], by=("model",)),
+    "roc": Suite([mlm.roc_auc()]),
+    "f1": Suite([mlm.f1()]),
+    "label f1": Suite([mlm.f1(average="macro")]),
+    "calibration": Suite([mlm.calibration_error()]),
     **{f"{name}, whole": Suite(metrics, by=()) for name, metrics in SLICED.items()},
     **{f"{name}, sliced": Suite(metrics, tuple(SLICES), GROUPINGS) for name, metrics in SLICED.items()},
     "samples, eight": Suite(SLICED["samples"], tuple(SLICES), GROUPINGS[: len(SLICES)]),
@@ -149,6 +157,31 @@ def whole(work: str, **how: Any) -> Callable[[Log], pl.LazyFrame]:
     return lambda log: asked(log, work, **how)
 
 
+def compared(metrics: list[mlm.Metric], **how: Any) -> Callable[[Log], pl.DataFrame]:
+    """The models of a log with the same samples, against the first."""
+    return lambda log: mlm.compare(log.scan(), metrics, baseline=BASELINE, **how).collect(engine="streaming")
+
+
+def drawn(kind: str, *metrics: mlm.Metric, **how: Any) -> Callable[[Log], pl.LazyFrame]:
+    """A curve of each model and fold."""
+    return lambda log: mlm.curve(log.scan(), kind, *metrics, by=list(BY), **how)
+
+
+def best(metric: mlm.Metric, **how: Any) -> Callable[[Log], pl.LazyFrame]:
+    """The best threshold of each model and fold."""
+    return lambda log: mlm.best_threshold(log.scan(), metric, by=list(BY), **how)
+
+
+def page(log: Log, **how: Any) -> pl.DataFrame:
+    """A page about the models of a log."""
+    made = mlm.report(log.scan(), PAGE, baseline=BASELINE, slices=list(SLICES)[:6], **how)
+    return pl.DataFrame({"length": len(made.html)})
+
+
+BASELINE = "model-0"
+PAGE = [mlm.f1(), mlm.log_loss(), mlm.brier_score(), mlm.f1(average="macro")]
+EIGHT = {"slices": list(SLICES)}
+CELLS = {"bins": 4096}
 STATES = ("label", "fused", "mixed")
 AUTO = {"passes": "auto", "progress": False}
 BOUNDED = {**AUTO, "memory": "1 GB"}
@@ -166,6 +199,29 @@ WORK: dict[str, Callable[[Log], pl.LazyFrame | pl.DataFrame]] = {
     "check, rows": lambda log: checked(log, thorough=False),
     "check": lambda log: checked(log, thorough=True),
     "copies": without_copies,
+    **{f"intervals of {name}": whole(name, ci=0.95) for name in PAIRED},
+    **{f"compare of {name}": compared(SUITES[name].metrics) for name in PAIRED},
+    **{f"all rows of {name}": compared(SUITES[name].metrics, pairs=False) for name in PAIRED},
+    "intervals of slices": lambda log: mlm.evaluate(log.scan(), GROUP, by="model", ci=0.95, **EIGHT),
+    "compare of slices": compared(GROUP, **EIGHT),
+    "state of all": lambda log: mlm.state(log.scan(), GROUP, by="model", buckets=64),
+    "state of pairs": lambda log: mlm.state(log.scan(), GROUP, by="model", between="model", buckets=64),
+    "curve of roc": drawn("roc"),
+    "curve of roc, cells": drawn("roc", **CELLS),
+    "curve of f1": drawn("threshold", mlm.f1()),
+    "curve of f1, cells": drawn("threshold", mlm.f1(), **CELLS),
+    "curve of label f1, cells": drawn("threshold", mlm.f1(average="macro"), **CELLS),
+    "curve of calibration": drawn("calibration"),
+    "best of f1": best(mlm.f1()),
+    "best of f1, cells": best(mlm.f1(), **CELLS),
+    "best of f1, labels": best(mlm.f1(), per="label"),
+    "best of f1, cells of labels": best(mlm.f1(), per="label", **CELLS),
+    "best of f1, folds": best(mlm.f1(), folds=5, **CELLS),
+    "best of label f1, cells": best(mlm.f1(average="macro"), **CELLS),
+    "page": page,
+    "page, passes": lambda log: page(log, **AUTO),
+    "check of models": lambda log: mlm.check(log.scan(), by="model"),
+    "intervals of a page": lambda log: mlm.evaluate(log.scan(), PAGE, by="model", slices=list(SLICES)[:6], ci=0.95),
     "finder": worst_slices,
     "finder, few": worst_of_few,
 }

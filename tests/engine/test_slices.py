@@ -152,7 +152,7 @@ def test_covers_hold_every_grouping_and_few_cells() -> None:
     assert found.of(["e"]) == ["by", "e"]
     assert found.of(["d"]) == ["by", "d"]
     assert found.of(["a", "c"]) == found.of(["a"]) == found.of(["b"]) == ["by", "a", "c", "b"]
-    assert found.of(["b"], parts=1_000) == ["by", "b"]
+    assert found.of(["b"], cells=1_000) == found.of(["b"], ["d"]) == ["by", "b"]
 
 
 def test_one_cover_holds_all_columns_of_few_rows() -> None:
@@ -162,10 +162,10 @@ def test_one_cover_holds_all_columns_of_few_rows() -> None:
 
 
 def test_no_cover_holds_a_column_that_is_in_another_already() -> None:
-    sizes = {"a": 35, "b": 50, "c": 18, "d": 25, "e": 3, "f": 5}
-    found = Covers([], [["a", "b"], ["c", "d"], ["e", "f"], ["a"], ["d"]], sizes)
-    assert [found.of([key]) for key in "abd"] == [["a", "b"], ["a", "b"], ["c", "d", "e", "f"]]
-    assert found.of(["e", "f"]) == found.of(["c", "d"]) == ["c", "d", "e", "f"]
+    sizes = {"a": 35, "b": 50, "c": 18, "d": 25, "e": 3}
+    found = Covers([], [["a", "b"], ["c", "d"], ["e"], ["a"], ["d"]], sizes)
+    assert [found.of([key]) for key in "abd"] == [["a", "b"], ["a", "b"], ["c", "d", "e"]]
+    assert found.of(["e"]) == found.of(["c", "d"]) == ["c", "d", "e"]
 
 
 def test_of_unknown_columns_three_are_folded_together() -> None:
@@ -173,6 +173,14 @@ def test_of_unknown_columns_three_are_folded_together() -> None:
     assert found.of(["a", "b"]) == found.of(["c"]) == ["a", "b", "c"]
     assert found.of(["d"]) == ["d"]
     assert Covers([], [["a", "b", "c", "d"], ["d"]], None).of(["d"]) == ["a", "b", "c", "d"]
+
+
+def test_of_unknown_columns_fewer_are_folded_with_bins_or_with_the_buckets_of_units() -> None:
+    slicings = [["a"], ["b"], ["c"]]
+    assert Covers([], slicings, None, ["bucket"]).of(["a"]) == ["a", "b", "c", "bucket"]
+    assert Covers([], slicings, None).of(["a"], ["label"]) == ["a", "b", "c"]
+    assert Covers([], slicings, None, ["bucket"]).of(["a"], ["label"]) == ["a", "bucket"]
+    assert Covers([], slicings, None).of(["a"], cells=100) == ["a"]
 
 
 def test_samples_that_lie_in_other_slices_too_are_counted() -> None:
@@ -229,7 +237,9 @@ def test_the_source_is_read_as_often_for_many_groupings_as_for_few(suite: str, t
     few, *more = map(readings, slicings)
     assert more == [few] * 2
     assert few <= 4
-    assert [readings(slices, ci=0.95) for slices in slicings[:2]] == [few] * 2
+    # Units in each bucket are many, so each column is folded by itself.
+    times = len(columns) if suite == "labels" else 1
+    assert [readings(slices, ci=0.95) for slices in slicings[:2]] == [few, times * few]
 
 
 SLICED: list[str | list[str]] = ["steady", "some", "every", ["steady", "some"]]

@@ -16,6 +16,7 @@ import pytest
 from sklearn.metrics import f1_score
 
 import polars_mlmetrics as mlm
+from polars_mlmetrics.formula.cells import ends_of_cells
 from polars_mlmetrics.reporting import answers, label_tables, libraries
 from polars_mlmetrics.reporting import page as page_module
 from polars_mlmetrics.reporting.curve_sections import curve_lead
@@ -283,7 +284,8 @@ def test_curves_say_what_another_threshold_would_give() -> None:
     log = made(400)
     told = mlm.report(log, [mlm.log_loss(), mlm.f1(threshold=0.8)])._told
     truth, score = log.filter(model="challenger").select("truth", "score").to_numpy().T
-    is_above = score[:, None] > score  # a column for each threshold
+    ends = ends_of_cells(4096, "logit").to_numpy()
+    is_above = score[:, None] > ends  # a column for each threshold
     best = max(2 * truth @ is_above / (truth.sum() + is_above.sum(axis=0)))
     said = r"At the threshold in use, 0.8, f1 of challenger is (.*); at .* it would be (.*) \(chosen.*"
     found = re.fullmatch(said, curve_lead(told))

@@ -67,7 +67,34 @@ def three_rankings(log: Log) -> pl.DataFrame:
     return pl.DataFrame(answers)
 
 
+def roc_curves(log: Log) -> pl.DataFrame:
+    """Every point of the ROC curve of each group, without those on a line between others."""
+    drawn = []
+    for key, rows in groups(log, list(BY), "truth", "score"):
+        false, true, at = metrics.roc_curve(rows["truth"].to_numpy(), rows["score"].to_numpy())
+        drawn.append(pl.DataFrame({"fpr": false, "tpr": true, "threshold": at}).with_columns(**key_columns(key)))
+    return pl.concat(drawn)
+
+
+def f1_curves(log: Log) -> pl.DataFrame:
+    """F1 at every threshold, of precision and recall."""
+    drawn = []
+    for key, rows in groups(log, list(BY), "truth", "score"):
+        found = metrics.precision_recall_curve(rows["truth"].to_numpy(), rows["score"].to_numpy())
+        precision, recall, at = found[0][:-1], found[1][:-1], found[2]
+        with np.errstate(invalid="ignore"):
+            f1 = 2 * precision * recall / (precision + recall)
+        drawn.append(pl.DataFrame({"threshold": at, "f1": f1}).with_columns(**key_columns(key)))
+    return pl.concat(drawn)
+
+
+def key_columns(key: dict[str, str]) -> dict[str, pl.Expr]:
+    return {name: pl.lit(value) for name, value in key.items()}
+
+
 WORK = {
+    "curve of roc": roc_curves,
+    "curve of f1": f1_curves,
     "group": of_rows(group_values, list(BY)),
     "three rankings": three_rankings,
     "auc": of_rows(auc_values, list(BY)),

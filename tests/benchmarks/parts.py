@@ -202,7 +202,11 @@ PARTS = {
         "which is right where no sample is in two files.",
         memory,
     ),
-    "scale": Part("A log of many more files", "Bounded memory, of five times as many files.", scale),
+    "scale": Part(
+        "A log of many more files",
+        "Bounded memory, of five times as many files. Then how time and memory grow with the files.",
+        scale,
+    ),
     "groups": Part(
         "Small groups",
         "Groups of about 1,000 rows in memory. A figure is the mean of 10 to 200 runs in one process, after a first "

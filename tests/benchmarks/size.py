@@ -1,7 +1,7 @@
 """Comparisons of the library with itself on other logs, and of what is done about logs that memory does not hold."""
 
 from tests.benchmarks.comparison import HAND, OURS, Comparison, Row, count
-from tests.benchmarks.data import Recipe
+from tests.benchmarks.data import SLICES, Recipe
 
 LARGEST = 1_000_000
 FILES = 20
@@ -54,7 +54,22 @@ def memory(rows: int) -> list[Comparison]:
 
 
 def scale(rows: int) -> list[Comparison]:
-    return _bounded(Recipe(rows, labels=20, files=MANY_FILES))
+    """Bounded memory, and how what has intervals grows with the files."""
+    logs = [Recipe(rows, labels=20, sliced=True, files=files) for files in (1, MANY_FILES // 10, MANY_FILES)]
+    works = {
+        f"Metrics of a group by {len(SLICES)} columns, with intervals": "group, slices",
+        "Six rankings, with intervals": "ranking, intervals",
+        "A state of each file, merged": "states, merged",
+    }
+    grown = [
+        Comparison(
+            title,
+            [Row(OURS, work, log, called=count(log.all_rows)) for log in logs],
+            against=count(rows),
+        )
+        for title, work in works.items()
+    ]
+    return [*_bounded(logs[-1]), *grown]
 
 
 def _bounded(log: Recipe) -> list[Comparison]:

@@ -178,6 +178,13 @@ def page(log: Log, **how: Any) -> pl.DataFrame:
     return pl.DataFrame({"length": len(made.html)})
 
 
+def of_states(log: Log) -> pl.DataFrame:
+    """Metrics with intervals, of a state of each file."""
+    metrics = SUITES["mixed"].metrics
+    made = [mlm.state(part, metrics, by=list(BY)).collect(engine="streaming") for part in log.parts()]
+    return mlm.finish(pl.concat(made), by=list(BY), ci=0.95)
+
+
 BASELINE = "model-0"
 PAGE = [mlm.f1(), mlm.log_loss(), mlm.brier_score(), mlm.f1(average="macro")]
 EIGHT = {"slices": list(SLICES)}
@@ -190,6 +197,9 @@ WORK: dict[str, Callable[[Log], pl.LazyFrame | pl.DataFrame]] = {
     **{work: whole(work) for work in SUITES},
     **{f"{work}, passes": whole(work, **AUTO) for work in ("group", "label", "ranking")},
     **{f"{work}, 1 GB": whole(work, **BOUNDED) for work in ("group", "label", "ranking")},
+    "group, slices": lambda log: mlm.evaluate(log.scan(), GROUP, ci=0.95, **EIGHT, **BOUNDED),
+    "ranking, intervals": whole("ranking", ci=0.95, **BOUNDED),
+    "states, merged": of_states,
     **{f"{work}, state": by_state(work, 0) for work in STATES},
     **{f"{work}, 64 buckets": by_state(work, 64) for work in STATES},
     **{f"state of {work}": state_of(work, 0) for work in STATES},

@@ -25,6 +25,7 @@ from polars_mlmetrics.errors import (
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.parameters import Count, check_parameter
 from polars_mlmetrics.formula.tree import WITHOUT_INTERVAL
+from polars_mlmetrics.intervals.interval import FEW_BUCKETS
 from polars_mlmetrics.query.keys import Key, Keys
 from polars_mlmetrics.query.query import Query, check_names
 from polars_mlmetrics.query.question import Question, check_clusters, check_no_passes
@@ -226,9 +227,11 @@ def find_slices(
     scores = contrasts_at(cells, cells.large_slices(), EVEN)
     table = worse_slices(cells, scores, k)
     if table.is_empty():
+        # Each half of the log has about half of the clusters.
+        of_clusters = "" if cluster is None else f" of about {2 * FEW_BUCKETS} clusters or more"
         warn_at_callers_line(
             f"{NONE_WORSE}: {cells.lattice.n_slices:,} slices tried, {scores.height:,} of "
-            f"them large enough ({cells.least.min():,.0f} samples, and so many in the rest)."
+            f"them large enough ({cells.least.min():,.0f} samples{of_clusters}, and so many in the rest)."
         )
     return table
 

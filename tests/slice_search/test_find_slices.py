@@ -276,6 +276,13 @@ def test_a_log_too_small_to_search_has_no_slices() -> None:
     assert table.schema == mlm.find_slices(log(1), mlm.f1(), ["device"]).schema
 
 
+def test_of_few_clusters_no_slice_is_large_enough() -> None:
+    rows = log(1, 1200).with_columns(family=pl.col("sample") % 12)
+    words = "0 of them large enough (60 samples of about 20 clusters or more, and so many in the rest)"
+    with pytest.warns(UserWarning, match=re.escape(words)):
+        assert mlm.find_slices(rows, mlm.brier_score(), ["device"], cluster="family").is_empty()
+
+
 @pytest.mark.parametrize("road", ["DataFrame", "LazyFrame", "passes", "groups", "state"])
 def test_an_empty_table_says_how_many_slices_were_tried_and_how_many_were_large_enough(road: str) -> None:
     """Counted by hand in the buckets of the search: half of `min_samples` there, in the rest too, in ten buckets."""

@@ -27,6 +27,8 @@ class Covers:
     """How many rows there are; None where that is not known."""
     most: int = CELLS
     """How many cells a fold at several keys may have."""
+    buckets: int = 1
+    """How many values the columns have that every set has, where their cells count too."""
     _found: dict[tuple[object, ...], list[list[str]]] = field(default_factory=dict)
 
     @property
@@ -64,10 +66,11 @@ class Covers:
     def _is_small(self, keys: Sequence[str], units: Sequence[str], cells: int) -> bool:
         if self.sizes is not None:
             # There are no more cells than rows.
-            return min(cells * self._cells([*self.by, *keys, *units]), self.n_rows or inf) <= self.most
-        # Of a group alone, each bucket has little. Of units and of bins it has nearly as much as all rows.
-        has_much = self.always and (units or cells > 1)
-        return cells * self._cells([*keys, *units, *self.always] if has_much else keys) <= self.most
+            n_cells = self.buckets * cells * self._cells([*self.by, *keys, *units])
+            return min(n_cells, self.n_rows or inf) <= self.most
+        # Every unit of a group has all buckets: few columns, or there are as many cells as rows.
+        beside = [*self.always, *units] if self.always and units else []
+        return self.buckets * cells * self._cells([*keys, *beside]) <= self.most
 
     def _cells(self, keys: Sequence[str]) -> int:
         return prod(USUAL if self.sizes is None else self.sizes.get(key, 1) for key in keys)

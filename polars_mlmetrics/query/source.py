@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 
 import polars as pl
 
+from polars_mlmetrics.engine.buckets import OF_LOG
 from polars_mlmetrics.engine.covers import Covers
 from polars_mlmetrics.engine.list_slices import ListSlices
 from polars_mlmetrics.engine.memory import memory_budget
@@ -74,10 +75,13 @@ def slices_of(query: Query, source: LogSource, more: Sequence[str] = (), *, is_c
     coarser = {WITHOUT: WITHOUT_COARSE} if WITHOUT_COARSE in query.schema else {}
     # Intervals do not add to the readings of the log: what is folded for a slice is folded by bucket at once.
     looks = query.n_rows is not None or (is_collected and query.is_at_hand)
+    # Of many cells Polars holds the more, the more rows it reads: so there are few where memory is bounded.
+    buckets = OF_LOG if more and isinstance(source, PassesSource) else 1
     if not (slicings[1:] and looks):
-        return Slices(source, by, [*slicings, *finer], Covers(by, slicings, None, more), query.added, {}, coarser)
+        covers = Covers(by, slicings, None, more, buckets=buckets)
+        return Slices(source, by, [*slicings, *finer], covers, query.added, {}, coarser)
     look = SeenSizes.at(query)
-    covers = Covers(by, slicings, look.sizes, more, look.n_rows)
+    covers = Covers(by, slicings, look.sizes, more, look.n_rows, buckets=buckets)
     return Slices(source, by, [*slicings, *finer], covers, query.added, look.varied, coarser)
 
 

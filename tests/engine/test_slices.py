@@ -175,9 +175,10 @@ def test_of_unknown_columns_three_are_folded_together() -> None:
     assert Covers([], [["a", "b", "c", "d"], ["d"]], None).of(["d"]) == ["a", "b", "c", "d"]
 
 
-def test_of_unknown_columns_fewer_are_folded_with_bins_or_with_the_buckets_of_units() -> None:
+def test_of_unknown_columns_fewer_are_folded_with_bins_or_with_buckets() -> None:
     slicings = [["a"], ["b"], ["c"]]
     assert Covers([], slicings, None, ["bucket"]).of(["a"]) == ["a", "b", "c", "bucket"]
+    assert Covers([], slicings, None, ["bucket"], buckets=256).of(["a"]) == ["a", "bucket"]
     assert Covers([], slicings, None).of(["a"], ["label"]) == ["a", "b", "c"]
     assert Covers([], slicings, None, ["bucket"]).of(["a"], ["label"]) == ["a", "bucket"]
     assert Covers([], slicings, None).of(["a"], cells=100) == ["a"]

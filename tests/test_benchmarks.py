@@ -17,7 +17,7 @@ from tests.benchmarks.page import COLUMNS, section, shown, written
 from tests.benchmarks.parts import PARTS
 from tests.benchmarks.peers import PEERS
 from tests.benchmarks.process import worked_out
-from tests.benchmarks.work import SUITES, asked, names
+from tests.benchmarks.work import BY, SUITES, asked, names
 from tests.support.environments import run
 
 
@@ -43,6 +43,21 @@ def test_a_peer_gives_the_numbers_of_the_library(row: Row, folder: Path) -> None
 
 def answers(row: Row, log: Log) -> tuple[pl.LazyFrame, pl.LazyFrame | pl.DataFrame]:
     return asked(log, row.work), import_module(PEERS[row.peer]).WORK[row.key](log)
+
+
+@pytest.mark.parametrize(("work", "values"), [("curve of roc", ["fpr", "tpr"]), ("curve of f1", ["value"])])
+def test_the_points_of_a_curve_are_among_those_of_scikit_learn(work: str, values: list[str], folder: Path) -> None:
+    log = stored(Recipe(ROWS), folder)
+    ours, theirs = (
+        worked_out(import_module(PEERS[peer]).WORK[work](log))
+        .filter(pl.col("threshold").is_finite())
+        .select(*BY, pl.col(values).fill_nan(0).round(9))
+        for peer in ("polars_mlmetrics", "scikit-learn")
+    )
+    assert ours.height > 1_000
+    lost = ours.join(theirs, on=ours.columns, how="anti")
+    # Where nothing is predicted, scikit-learn has no threshold.
+    assert lost.select(pl.sum_horizontal(values).max()).item() in (0, None), lost
 
 
 def test_there_is_something_to_compare() -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import polars as pl
@@ -50,22 +51,23 @@ def asks_which_are_true(asked: ReportQuestion) -> bool:
 
 
 def _curve_of_scores(asked: ReportQuestion, kind: str, *metrics: Metric) -> pl.DataFrame | None:
-    """A curve along the scores: of probabilities in a log only points at the ends of cells, which are found sooner.
+    """A curve along the scores."""
+    return _in_cells(asked, partial(_curve, asked, kind, *metrics), partial(_has_points, kind))
+
+
+def _in_cells(
+    asked: ReportQuestion, ask: Callable[..., pl.DataFrame | None], has_points: Callable[[pl.DataFrame], bool]
+) -> pl.DataFrame | None:
+    """An answer about all scores: of probabilities in a log at the ends of cells, which takes less time.
 
     A score that is no probability has no cell; it may stand between those that have one. Passes have no other points.
     """
-    if asked.passes:
-        return _curve(asked, kind, *metrics, bins=ENOUGH)
-    if _reads_probabilities(asked):
-        table = _curve(asked, kind, *metrics, bins=ENOUGH)
-        if table is not None and _has_points(kind, table):
+    reads_probabilities = any("probability" in each.probe.door.guards for each in asked.measures)
+    if asked.passes or (asked.contents is None and reads_probabilities):
+        table = ask(bins=ENOUGH)
+        if asked.passes or (table is not None and has_points(table)):
             return table
-    return _curve(asked, kind, *metrics)
-
-
-def _reads_probabilities(asked: ReportQuestion) -> bool:
-    """Whether it is about a log of scores that a metric reads as probabilities."""
-    return asked.contents is None and any("probability" in each.probe.door.guards for each in asked.measures)
+    return ask()
 
 
 def _curve(asked: ReportQuestion, kind: Any, *metrics: Metric, **more: Any) -> pl.DataFrame | None:
@@ -126,12 +128,15 @@ def best_of(asked: ReportQuestion) -> pl.DataFrame | None:
     metric = of_threshold(asked)
     if metric.best is None:
         return None
-    bins: dict[str, Any] = {"bins": ENOUGH} if asked.passes or _reads_probabilities(asked) else {}
     is_pooled = all(measure.grain == "group" for measure in metric.tree.measures())
     if asked.contents is None and not is_pooled:
         return None
-    try:
+
+    def best(**bins: Any) -> pl.DataFrame:
         return asked.with_model(best_threshold(asked.frame, metric, by=asked.between, **bins, **asked.of_log))
+
+    try:
+        return _in_cells(asked, best, lambda table: bool(table["value"].is_finite().any()))
     except StateError:
         return None
 

@@ -68,11 +68,11 @@ def three_rankings(log: Log) -> pl.DataFrame:
 
 
 def roc_curves(log: Log) -> pl.DataFrame:
-    """Every point of the ROC curve of each group, without those on a line between others."""
+    """Every point of the ROC curve of each group."""
     drawn = []
     for key, rows in groups(log, list(BY), "truth", "score"):
-        false, true, at = metrics.roc_curve(rows["truth"].to_numpy(), rows["score"].to_numpy())
-        drawn.append(pl.DataFrame({"fpr": false, "tpr": true, "threshold": at}).with_columns(**key_columns(key)))
+        false, true, at = metrics.roc_curve(rows["truth"].to_numpy(), rows["score"].to_numpy(), drop_intermediate=False)
+        drawn.append(pl.DataFrame({"threshold": at, "fpr": false, "tpr": true}).with_columns(**key_columns(key)))
     return pl.concat(drawn)
 
 
@@ -84,7 +84,7 @@ def f1_curves(log: Log) -> pl.DataFrame:
         precision, recall, at = found[0][:-1], found[1][:-1], found[2]
         with np.errstate(invalid="ignore"):
             f1 = 2 * precision * recall / (precision + recall)
-        drawn.append(pl.DataFrame({"threshold": at, "f1": f1}).with_columns(**key_columns(key)))
+        drawn.append(pl.DataFrame({"threshold": at, "value": f1}).with_columns(**key_columns(key)))
     return pl.concat(drawn)
 
 

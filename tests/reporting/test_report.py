@@ -13,6 +13,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 from sklearn.metrics import f1_score
 
 import polars_mlmetrics as mlm
@@ -291,6 +292,14 @@ def test_curves_say_what_another_threshold_would_give() -> None:
     found = re.fullmatch(said, curve_lead(told))
     assert found
     assert (found[1], found[2]) == (f"{f1_score(truth, score > 0.8):.3f}", f"{best:.3f}")
+
+
+@pytest.mark.usefixtures("without_labels")
+def test_of_scores_that_have_no_cell_every_one_is_tried() -> None:
+    log, metric = made(400).with_columns(score=1.1 + 100 * pl.col("score")), mlm.f1(threshold=80)
+    answers, best = mlm.report(log, [mlm.log_loss(), metric])._told.answers, mlm.best_threshold(log, metric, by="model")
+    assert answers.best is not None
+    assert_frame_equal(answers.best.select("threshold", "value"), best.select("threshold", "value"))
 
 
 @pytest.mark.usefixtures("without_labels")

@@ -75,7 +75,7 @@ def points_of(question: Question, by: list[str], like: Measure, cells: Cells, th
     # Of a broken group one row is left, as of one without runs.
     points = points.filter(~broken | (pl.col(POINT) == 0) | _TP.is_null())
     counts = (pl.when(broken).then(NAN).otherwise(pl.col(name)).alias(name) for name in COUNTS)
-    return points.select(*by, pl.when(~broken).then(THRESHOLD).alias(THRESHOLD), *counts, N_ROWS)
+    return points.select(*by, pl.when(~broken).then(THRESHOLD).alias(THRESHOLD), *counts, N_ROWS, POINT)
 
 
 def _ranking(query: Query, by: list[str], like: Measure, thinning: Thinning) -> ThinnedRanking | None:

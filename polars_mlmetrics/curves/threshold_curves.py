@@ -25,7 +25,7 @@ from polars_mlmetrics.engine.formula_reader import FormulaReader
 from polars_mlmetrics.engine.plan import Plan, ReadFormulas
 from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.engine.sources import MergedSource, Source, TableSource
-from polars_mlmetrics.engine.thinning import COUNTS, THRESHOLD, Thinning
+from polars_mlmetrics.engine.thinning import COUNTS, PAST_ALL, POINT, THRESHOLD, Thinning
 from polars_mlmetrics.errors import INTERNAL, MetricError, ParameterError, StateError
 from polars_mlmetrics.formula.cells import end_of_cell, ends_of_cells
 from polars_mlmetrics.formula.curve import Bins, cell_of
@@ -156,10 +156,8 @@ class MetricCurve:
             is_plain = measure.grain == "group" and not measure.is_from_elsewhere
             if not is_plain or not self._names_of(measure) <= columns.keys() | nothing:
                 return None
-        threshold = pl.col(THRESHOLD)
-        # Rows of -inf are the last step of a ranking, and predicted at no threshold.
-        is_twice = (threshold == -INFINITE) & (threshold.shift(1) == -INFINITE) & (_TP + _FP > 0)
-        table = self.points.filter(~is_twice.fill_null(False), threshold.is_not_null()).with_columns(**columns)
+        tried = pl.col(THRESHOLD).is_not_null(), pl.col(POINT) != PAST_ALL
+        table = self.points.filter(*tried).with_columns(**columns)
         return TableSource(table, self._readings.schema, [*self.by, THRESHOLD])
 
     def _of_rows(self, metric: Node, points: pl.LazyFrame) -> Source:

@@ -31,7 +31,10 @@ SCORE, NEXT, TRUE, OTHER, ALL_TRUE, ALL_OTHER, PLACE, RUNS, POINT = (
 )
 """Of a run: its score and that of the next one below (-inf below the last), the true rows and the others down to it,
 and those of the unit; its place among the runs of the unit, and how many these are. Of the points of a run: 0 for the
-one with nothing above it, 1 for the other."""
+one with nothing above it, 1 for the other, or PAST_ALL."""
+
+PAST_ALL = 2
+"""The point below rows of -inf, which are greater than no threshold."""
 
 COUNTS = (TRUE, OTHER, ALL_TRUE, ALL_OTHER)
 """The counts of a point: of the rows above its threshold, and of its unit."""
@@ -72,7 +75,9 @@ class Thinning:
         threshold = pl.when(is_nothing).then(pl.col(SCORE)).otherwise(pl.col(NEXT)).alias(THRESHOLD)
         above = (pl.when(is_nothing).then(0.0).otherwise(pl.col(name)).alias(name) for name in (TRUE, OTHER))
         counted = (column.cast(pl.Float64) for column in (threshold, *above))
-        return points.select(*columns, ALL_TRUE, ALL_OTHER, POINT, *counted)
+        is_past_all = ~is_nothing & (pl.col(SCORE) == float("-inf"))
+        point = pl.when(is_past_all).then(PAST_ALL).otherwise(POINT).alias(POINT)
+        return points.select(*columns, ALL_TRUE, ALL_OTHER, point, *counted)
 
     def _is_kept(self) -> pl.Expr:
         true, other, all_true, all_other = map(pl.col, COUNTS)

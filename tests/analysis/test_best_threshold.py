@@ -69,6 +69,21 @@ def test_the_point_of_a_metric_has_its_value(metric: mlm.Metric) -> None:
             assert fpr <= measure.parameters["f"] * (1 + 1e-12)
 
 
+def test_a_group_is_not_taken_for_rows_of_the_one_before_it() -> None:
+    """In each group all rows are true, so the lowest threshold is the best one: that of -inf."""
+    rows = pl.DataFrame({"group": pl.int_range(200, eager=True) // 2, "truth": 1})
+    rows = rows.with_columns(score=pl.int_range(200) * 37 % 101 / 101).sample(fraction=1, shuffle=True, seed=1)
+    table = mlm.best_threshold(rows, mlm.f1(), by="group")
+    assert table.select("threshold", "value").unique().rows() == [(-math.inf, 1.0)]
+
+
+def test_rows_of_minus_infinity_are_above_no_threshold() -> None:
+    scores = [[-math.inf, -math.inf], [0.5, -math.inf], [0.5, 0.2]]
+    rows = pl.DataFrame({"group": [0, 1, 2], "score": scores}).explode("score").with_columns(truth=1)
+    table = mlm.best_threshold(rows, mlm.f1(), by="group")
+    assert table.select("threshold", "value").rows() == [(-math.inf, 0.0), (-math.inf, 2 / 3), (-math.inf, 1.0)]
+
+
 def test_thresholds_of_labels_are_what_a_metric_takes() -> None:
     log = log_of()
     part = pl.col("sample") < 100

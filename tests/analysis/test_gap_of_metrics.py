@@ -135,7 +135,7 @@ FRAMES: dict[str, Callable[[], pl.DataFrame | pl.LazyFrame]] = {
 }
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES)
 @pytest.mark.parametrize("engine", ["in-memory", "streaming"])
 def test_a_lazy_frame_and_a_state_give_the_same_on_both_engines(frame: Callable[[], Any], engine: Any) -> None:

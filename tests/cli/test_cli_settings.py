@@ -74,7 +74,6 @@ COMMANDS = [
 ]
 
 
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize("line", COMMANDS)
 def test_the_python_that_is_shown_gives_the_same_table(line: str, of_shown_python: Table) -> None:
     if line.startswith("finish"):

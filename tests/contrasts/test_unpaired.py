@@ -160,7 +160,7 @@ SUITE = [
 ]
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("cluster", [None, "user"])
 @pytest.mark.parametrize("keys", [{"by": "country"}, {"slices": ["country"]}], ids=["by", "slices"])
 def test_a_state_of_the_same_buckets_says_the_same(keys: dict[str, Any], cluster: str | None) -> None:

@@ -85,7 +85,7 @@ OF_CLASSES = [mlm.log_loss(), mlm.brier_score(), mlm.mcc(), mlm.calibration_bias
 SHARES = [mlm.f1(), mlm.accuracy(), mlm.recall(threshold=0.2)]
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("weight", [None, "weight"])
 @pytest.mark.parametrize("is_state", [False, True])
 def test_few_rows_of_a_class_are_told_of_what_weighs_the_classes(weight: str | None, is_state: bool) -> None:

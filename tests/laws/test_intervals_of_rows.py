@@ -60,7 +60,6 @@ def test_intervals_of_columns(name: str, weight: str | None) -> None:
     assert both(log, metric if weight is None else metric.on(weight=weight)) == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", OF_ROWS)
 def test_intervals_of_columns_keep_the_laws(name: str) -> None:
     metric = OF_ROWS[name][0]

@@ -251,7 +251,6 @@ def marked(calls: Iterable[Call]) -> list[Any]:
     return [pytest.param(call, marks=[pytest.mark.proof] * call.is_proof, id=str(call)) for call in calls]
 
 
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize("call", marked(CALLS))
 def test_nothing_that_says_nothing_changes_a_number(call: Call) -> None:
     """All changes at once, with names of which each call has others."""

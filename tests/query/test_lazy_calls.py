@@ -103,7 +103,6 @@ def reads_no_row(call: Callable[[pl.LazyFrame], pl.LazyFrame], table: pl.DataFra
     return True
 
 
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", CALLS)
 def test_a_lazy_call_reads_no_row(name: str, tmp_path: Path) -> None:
     assert reads_no_row(CALLS[name], LOG, tmp_path)

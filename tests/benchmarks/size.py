@@ -39,14 +39,12 @@ def growth(rows: int) -> list[Comparison]:
     """A tenth of a file, a file, a quarter of all files, all files."""
     tenth = Recipe(rows // 10, labels=20, files=1)
     logs = [tenth, *(Recipe(rows, labels=20, files=files) for files in (1, FILES // 4, FILES))]
-    return [
-        Comparison(
-            f"{title}, as the log grows",
-            [Row(OURS, work, log, "passes", called=count(log.all_rows)) for log in logs],
-            against=count(rows),
-        )
-        for work, title in SUITES.items()
-    ]
+    return [_grown(f"{title}, as the log grows", f"{work}, passes", logs, rows) for work, title in SUITES.items()]
+
+
+def _grown(title: str, work: str, logs: list[Recipe], rows: int) -> Comparison:
+    """The same work on longer and longer logs, as multiples of one file."""
+    return Comparison(title, [Row(OURS, work, log, called=count(log.all_rows)) for log in logs], against=count(rows))
 
 
 def memory(rows: int) -> list[Comparison]:
@@ -61,15 +59,7 @@ def scale(rows: int) -> list[Comparison]:
         "Six rankings, with intervals": "ranking, intervals",
         "A state of each file, merged": "states, merged",
     }
-    grown = [
-        Comparison(
-            title,
-            [Row(OURS, work, log, called=count(log.all_rows)) for log in logs],
-            against=count(rows),
-        )
-        for title, work in works.items()
-    ]
-    return [*_bounded(logs[-1]), *grown]
+    return [*_bounded(logs[-1]), *(_grown(title, work, logs, rows) for title, work in works.items())]
 
 
 def _bounded(log: Recipe) -> list[Comparison]:

@@ -34,15 +34,16 @@ class Suite:
 
 
 FEW_FEATURES = list(SLICES)[:6]
-"""Those that SliceLine is given: it takes long."""
+"""Those that SliceLine is given, which takes long, and by which a page is sliced."""
 
 LEAST = 100
 """How many samples a slice must have there."""
 
 PAIRS_OF_SLICES = tuple(zip(list(SLICES)[::2], list(SLICES)[1::2], strict=True))
-PAIRED = ("paired groups", "paired samples")
-"""Of samples that both models have."""
 GROUPINGS = (*((name,) for name in SLICES), *PAIRS_OF_SLICES)
+
+PAIRED = ("paired groups", "paired samples")
+"""Suites of a log whose models have the same samples."""
 
 NUMBERS = (25, 50, 100)
 """Of columns to slice by."""
@@ -77,7 +78,7 @@ SUITES = {
     "log loss by segment": Suite([mlm.log_loss()], by=("segment",)),
     "everything": Suite([*FUSED, *RANKING, *AUC]),
     "paired groups": Suite(GROUP, by=("model",)),
-    "paired samples": Suite([mlm.label_ranking_average_precision(), mlm.subset_accuracy()], by=("model",)),
+    "paired samples": Suite(SLICED["samples"], by=("model",)),
     "roc": Suite([mlm.roc_auc()]),
     "f1": Suite([mlm.f1()]),
     "label f1": Suite([mlm.f1(average="macro")]),
@@ -174,7 +175,7 @@ def best(metric: mlm.Metric, **how: Any) -> Callable[[Log], pl.LazyFrame]:
 
 def page(log: Log, **how: Any) -> pl.DataFrame:
     """A page about the models of a log."""
-    made = mlm.report(log.scan(), PAGE, baseline=BASELINE, slices=list(SLICES)[:6], **how)
+    made = mlm.report(log.scan(), PAGE, baseline=BASELINE, slices=FEW_FEATURES, **how)
     return pl.DataFrame({"length": len(made.html)})
 
 
@@ -231,7 +232,7 @@ WORK: dict[str, Callable[[Log], pl.LazyFrame | pl.DataFrame]] = {
     "page": page,
     "page, passes": lambda log: page(log, **AUTO),
     "check of models": lambda log: mlm.check(log.scan(), by="model"),
-    "intervals of a page": lambda log: mlm.evaluate(log.scan(), PAGE, by="model", slices=list(SLICES)[:6], ci=0.95),
+    "intervals of a page": lambda log: mlm.evaluate(log.scan(), PAGE, by="model", slices=FEW_FEATURES, ci=0.95),
     "finder": worst_slices,
     "finder, few": worst_of_few,
 }

@@ -30,14 +30,17 @@ demo: $(PACKAGE) ## show what `mlm` does, on logs that it leaves in .cache/demo
 data: $(PACKAGE) ## bring a real log, for examples/employment.py
 	@$(BIN)/python .ci/employment.py
 
+# A worker that dies ends the run, which names its test: replaced, xdist 3.8 would wait for its tests for ever.
+WORKERS := -n 2 --max-worker-restart 0
+
 # Two workers fill two cores: a second thread of Polars in each would cost, and gain nothing.
 test: $(DEV) ## run the tests, in a few minutes (ARGS="-k f1 -x" are given to pytest)
-	@POLARS_MAX_THREADS=1 $(BIN)/python -m pytest -n 2 -m "not proof" $(ARGS)
+	@POLARS_MAX_THREADS=1 $(BIN)/python -m pytest $(WORKERS) -m "not proof" $(ARGS)
 
 proofs: $(DEV) $(PROOFS) ## run the tests that take long: memory, threads, killed processes, large draws (ARGS as for test)
 	@.ci/browser || true # without one its tests fail, and say so
 	@$(BIN)/python .ci/employment.py || true # likewise
-	@$(BIN)/python -m pytest -n 2 -m proof $(ARGS)
+	@$(BIN)/python -m pytest $(WORKERS) -m proof $(ARGS)
 
 check: $(DEV) ## lint, formatting, types
 	$(BIN)/ruff check

@@ -27,8 +27,8 @@ demo: $(PACKAGE) ## show what `mlm` does, on logs that it leaves in .cache/demo
 	@mkdir -p .cache
 	@$(BIN)/python -m mlm_command demo .cache/demo
 
-data: $(PACKAGE) ## bring a real log, for examples/employment.py
-	@$(BIN)/python .ci/employment.py
+data: $(PACKAGE) ## bring the real logs of two examples
+	@$(BIN)/python .ci/logs.py
 
 # A worker that dies ends the run, which names its test: replaced, xdist 3.8 would wait for its tests for ever.
 WORKERS := -n 2 --max-worker-restart 0
@@ -39,7 +39,7 @@ test: $(DEV) ## run the tests, in a few minutes (ARGS="-k f1 -x" are given to py
 
 proofs: $(DEV) $(PROOFS) ## run the tests that take long: memory, threads, killed processes, large draws (ARGS as for test)
 	@.ci/browser || true # without one its tests fail, and say so
-	@$(BIN)/python .ci/employment.py || true # likewise
+	@$(BIN)/python .ci/logs.py || true # likewise
 	@$(BIN)/python -m pytest $(WORKERS) -m proof $(ARGS)
 
 check: $(DEV) ## lint, formatting, types

@@ -199,9 +199,10 @@ def test_there_are_examples() -> None:
 # --- examples, and the page that is written from the catalogue --------------------------------------------------------
 
 SCRIPTS = sorted(
-    {*(ROOT / "examples").glob("*.py")} - {ROOT / "examples" / f"{name}.py" for name in ("employment", "explore")}
+    {*(ROOT / "examples").glob("*.py")}
+    - {ROOT / "examples" / f"{name}.py" for name in ("employment", "explore", "genes")}
 )
-"""Two have tests of their own: `test_employment.py` and `test_notebook.py`."""
+"""These have tests of their own: `test_real_logs.py` and `test_notebook.py`."""
 
 
 @pytest.mark.parametrize("script", cases(SCRIPTS))

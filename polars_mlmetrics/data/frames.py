@@ -124,6 +124,11 @@ def is_parquet(frame: pl.LazyFrame) -> bool:
     return _last_step(frame).startswith("Parquet SCAN [")
 
 
+def parquet_paths(frame: pl.LazyFrame) -> list[str]:
+    """The files of a bare scan of parquet files."""
+    return [str(path) for path in frame._ldf.visit().view_current_node().paths]
+
+
 def guessed_numbers(frame: pl.LazyFrame) -> list[str] | None:
     """The columns of a bare scan of csv files that Polars took for whole numbers; None for any other frame."""
     node = scan_node(frame)

@@ -11,7 +11,7 @@ from typing import Literal
 
 import polars as pl
 
-from polars_mlmetrics.data.frames import is_parquet
+from polars_mlmetrics.data.frames import is_parquet, parquet_paths
 from polars_mlmetrics.engine.packing import modulo
 from polars_mlmetrics.engine.progress import tracked
 from polars_mlmetrics.engine.ranking import code_of
@@ -170,7 +170,7 @@ class FileByFile:
     def _rows_by_file(self) -> dict[str, int]:
         if not is_parquet(self._scan):
             raise ParameterError(f"passes='files' needs a bare scan of parquet files, without further steps. {HINT}")
-        paths = [str(path) for path in self._scan._ldf.visit().view_current_node().paths]
+        paths = parquet_paths(self._scan)
         for path in paths:
             if is_url(path) and not path.startswith("file:"):
                 raise ParameterError(

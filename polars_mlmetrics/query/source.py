@@ -8,22 +8,27 @@ from typing import Literal, NamedTuple
 
 import polars as pl
 
+from polars_mlmetrics.data.frames import is_parquet, parquet_paths
 from polars_mlmetrics.engine.buckets import OF_LOG
 from polars_mlmetrics.engine.covers import Covers
 from polars_mlmetrics.engine.list_slices import ListSlices
-from polars_mlmetrics.engine.memory import memory_budget
+from polars_mlmetrics.engine.memory import free_memory, memory_budget
 from polars_mlmetrics.engine.passes import FileByFile, Passes
 from polars_mlmetrics.engine.replicates import WITHOUT, WITHOUT_COARSE
 from polars_mlmetrics.engine.slices import Slices
 from polars_mlmetrics.engine.sources import LogSource, PassesSource, Source
-from polars_mlmetrics.errors import INTERNAL, ColumnError, MetricError, ParameterError
+from polars_mlmetrics.errors import INTERNAL, ColumnError, MetricError, ParameterError, warn_at_callers_line
 from polars_mlmetrics.formula.arithmetic import cuts
+from polars_mlmetrics.places.place import is_url
 from polars_mlmetrics.query.query import Query
 
 _N = f"{INTERNAL}n"
 
 LOOK, PLACES = 25_000, 4
 """How many rows are looked at to plan slices, in each of how many places."""
+
+BYTES_A_ROW = 60
+"""Bytes that a row takes, about, while all rows are at once put in order by sample."""
 
 MOST = 0.5
 """Of how many samples several values are known, as a share, where all are worked out in the slices at once."""
@@ -36,7 +41,23 @@ def passes_of(
     if count is not None and query.plain:
         raise MetricError(f"{query.plain_names[0]!r} is a plain expression: it cannot be computed in passes.")
     sample = () if count is None else _sample(query)
+    if count is None:
+        _warn_of_many_rows(query)
     return passes_over(query.frame, query.with_keys, sample, count, memory, progress=progress)
+
+
+def _warn_of_many_rows(query: Query) -> None:
+    """Warn before rows are read at once that would not fit, as the footers of parquet files here tell."""
+    looking = next((measure for measure in query.measures if measure.probe.looks_at_samples), None)
+    if looking is None or not is_parquet(query.frame) or any(map(is_url, parquet_paths(query.frame))):
+        return
+    n_rows: int = query.frame.select(pl.len()).collect().item()
+    needed, free = n_rows * BYTES_A_ROW, free_memory()
+    if needed > free:
+        warn_at_callers_line(
+            f"{looking.output_name} looks into samples: of these {n_rows:,} rows at once it needs about "
+            f"{needed * 1e-9:,.1f} GB, and {free * 1e-9:,.1f} GB are free. Pass passes='auto' to read them in parts."
+        )
 
 
 def planned(query: Query, plan: Callable[[Query], pl.LazyFrame]) -> pl.LazyFrame:

@@ -6,7 +6,8 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,6 +20,7 @@ import polars_mlmetrics as mlm
 from polars_mlmetrics.engine import memory, passes, progress
 from polars_mlmetrics.engine.memory import free_memory, memory_budget
 from polars_mlmetrics.engine.passes import Passes
+from polars_mlmetrics.query import source
 from tests.support.differing import ENGINES, FEW, LOG, broken
 from tests.support.folders import ROOT
 from tests.support.readings import same
@@ -126,6 +128,36 @@ def test_auto_heeds_memory(capsys: pytest.CaptureFixture[str], monkeypatch: pyte
     few = len(capsys.readouterr().err.splitlines())
     mlm.evaluate(LOG, mlm.ranking_loss(), mlm.labelwise_precision(), mlm.dcg(), passes="auto", memory="10 MB")
     assert 1 < few < len(capsys.readouterr().err.splitlines())
+
+
+VERBS: dict[str, Callable[..., Any]] = {
+    "evaluate": mlm.evaluate,
+    "compare": partial(mlm.compare, baseline="x"),
+    "gap": partial(mlm.gap, over="country", by="model"),
+    "rank": mlm.rank,
+    "worst": partial(mlm.worst, by="model"),
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_more_rows_than_would_fit_are_a_warning(verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It comes at the call, of what the footers of files say, and only where parts would help."""
+    monkeypatch.setattr(source, "free_memory", lambda: 30_000)
+    ask, file = VERBS[verb], tmp_path / "log.parquet"
+    LOG.write_parquet(file)
+    log = pl.scan_parquet(file)
+    says = (
+        "ndcg looks into samples: of these 600 rows at once it needs about 0.0 GB, and 0.0 GB are free. Pass "
+        "passes='auto' to read them in parts."
+    )
+    with pytest.warns(UserWarning, match=f"^{re.escape(says)}$") as caught:
+        ask(log, mlm.ndcg())
+    assert [each.filename for each in caught] == [__file__]
+    ask(log, mlm.ndcg(), passes="auto")  # warnings are errors in these tests
+    ask(log, mlm.accuracy())
+    ask(LOG.lazy(), mlm.ndcg())
+    monkeypatch.setattr(source, "free_memory", lambda: 40_000)
+    ask(log, mlm.ndcg())
 
 
 # -- what is said ------------------------------------------------------------------------------------------------------

@@ -175,24 +175,22 @@ def _chosen(frame: Any, where: Any, schema: pl.Schema, *, is_of_state: bool) -> 
 
 def _of_grouping(question: Question, by: list[str], folds: int | None, bins: int | None) -> pl.LazyFrame:
     """One row a group: the best threshold, the value there and, with folds, the value elsewhere."""
-
-    def best_of(question: Question, by: list[str]) -> pl.LazyFrame:
-        return _best_of(question, by, bins)
-
-    best = best_of(question, by)
+    [metric], value = question.query.metrics, pl.col("value")
+    best = _best_of(metric, by, *_tried(question, by, metric, bins))
     if folds is None:
         return best
-    [metric], value = question.query.metrics, pl.col("value")
-    elsewhere = value_elsewhere(question, by, metric, folds, best_of, bins).rename({"value": "value_elsewhere"})
+
+    def best_of(curve: MetricCurve, by: list[str]) -> pl.LazyFrame:
+        return _best_of(metric, by, curve.points, curve.values(metric))
+
+    elsewhere = value_elsewhere(question, by, metric, folds, Thinning(ALL_POINTS), best_of, bins)
     # Where a row is broken, so is the value of all that it is pooled with.
     of_folds = pl.when(value.is_nan()).then(value).otherwise("value_elsewhere").alias("value_elsewhere")
-    return matched(best, elsewhere, by, how="left").with_columns(of_folds)
+    return matched(best, elsewhere.rename({"value": "value_elsewhere"}), by, how="left").with_columns(of_folds)
 
 
-def _best_of(question: Question, by: list[str], bins: int | None) -> pl.LazyFrame:
+def _best_of(metric: Node, by: list[str], points: pl.LazyFrame, values: pl.LazyFrame) -> pl.LazyFrame:
     """One row a group: the highest of its best thresholds, and the value there."""
-    [metric] = question.query.metrics
-    points, values = _tried(question, by, metric, bins)
     threshold, value, best, broken = map(pl.col, (THRESHOLD, "value", BEST, BROKEN))
     end = value.max() if metric.best == "max" else value.min()
     ends = fold(values, by, [end.alias(BEST), value.is_nan().any().alias(BROKEN)])
@@ -226,7 +224,7 @@ def _tried(question: Question, by: list[str], metric: Node, bins: int | None) ->
         )
     own, grid = measure.parameters["bins"], measure.parameters["grid"]
     cells = cells_of(question, measure, own, grid, by_label=measure.table.label in by)
-    points = points_of(question, by, measure, cells, every).cache()
+    points = points_of(question.source, question.query, by, measure, cells, every).cache()
     return points, points.select(*by, THRESHOLD, _worth(measure).alias("value"))
 
 

@@ -6,7 +6,7 @@ from typing import Any, Literal, get_args
 
 import polars as pl
 
-from polars_mlmetrics.errors import TableError, hides_values, shown_row
+from polars_mlmetrics.errors import TableError, hides_values, shown_row, warn_at_callers_line
 from polars_mlmetrics.formula.parameters import check_parameter
 
 Status = Literal["pass", "warn", "fail", "missing", "insufficient", "skip"]
@@ -39,9 +39,20 @@ def raise_for_status(found: pl.DataFrame, severity: str) -> pl.DataFrame:
     check_parameter("raise_for of a gate", "severity", severity, Literal["fail", "warn"])
     bad = found.filter(pl.col("status").is_in(FAILURES[severity]))
     if bad.is_empty():
+        _warn_of_rows_not_judged(found)
         return found
     more = [f"And {bad.height - 1} more."] if bad.height > 1 else []
     raise TableError("\n".join(["the gate is closed.", _line(bad.row(0, named=True)), *more]))
+
+
+def _warn_of_rows_not_judged(found: pl.DataFrame) -> None:
+    """An open gate is no good news of what it could not judge."""
+    unjudged = found.filter(status="insufficient")
+    if not unjudged.is_empty():
+        warn_at_callers_line(
+            f"the gate is open, and {unjudged.height} of {found.height} rows were not judged. The first is "
+            f"{_line(unjudged.row(0, named=True))}"
+        )
 
 
 def _line(result: dict[str, Any]) -> str:
@@ -61,6 +72,9 @@ def row_text(keys: dict[str, Any]) -> str:
     """The keys of a row in words: a slice by its own text, which names its columns."""
     if "sliced_by" not in keys or "slice" not in keys:
         return shown_row(keys, keys.values())
-    by = list(keys)[: list(keys).index("sliced_by")]
-    parts = [shown_row([name], [keys[name]]) for name in by]
-    return ", ".join([*parts, *(["…" if hides_values() else keys["slice"]] if keys["slice"] else [])])
+    names, of_slice = list(keys), keys["slice"] or ""
+    place = names.index("sliced_by")
+    # The columns of the slice follow, and the slice names them; then a model and a metric may.
+    others = [name for name in names[place + 2 :] if keys[name] is not None and name not in of_slice]
+    before, after = ([shown_row([name], [keys[name]]) for name in part] for part in (names[:place], others))
+    return ", ".join([*before, *(["…" if hides_values() else of_slice] if of_slice else []), *after])

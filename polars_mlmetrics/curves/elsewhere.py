@@ -25,12 +25,12 @@ from polars_mlmetrics.query.question import Question
 
 FOLD, _LEFT_OUT = f"{INTERNAL}fold", f"{INTERNAL}left_out"
 
-BestOf = Callable[[Question, list[str]], pl.LazyFrame]
-"""A function that chooses a threshold for each group."""
+BestOf = Callable[[MetricCurve, list[str]], pl.LazyFrame]
+"""A function that chooses a threshold of a curve for each group."""
 
 
 def value_elsewhere(
-    question: Question, by: list[str], metric: Node, folds: int, best_of: BestOf, bins: int | None
+    question: Question, by: list[str], metric: Node, folds: int, every: Thinning, best_of: BestOf, bins: int | None
 ) -> pl.LazyFrame:
     """One row a group: `value`, from the sums over folds, each at the threshold that is best without it."""
     if not any(decisions_of(metric)):
@@ -39,8 +39,12 @@ def value_elsewhere(
             "Choose on one part of the log with where=, and evaluate on the other."
         )
     cut, keys = _in_folds(question, folds), [*by, FOLD]
-    chosen = best_of(_without_each(cut, folds), keys)
-    return MetricCurve(cut, keys, metric, Thinning(2), bins).pooled(metric, chosen, by)
+    curve = MetricCurve(cut, keys, metric, every, bins)
+    is_of_cells = curve.is_of_cells(metric)
+    others = (
+        curve.without_each(FOLD) if is_of_cells else MetricCurve(_without_each(cut, folds), keys, metric, every, bins)
+    )
+    return curve.pooled(metric, best_of(others, keys), by)
 
 
 def _in_folds(question: Question, folds: int) -> Question:

@@ -9,6 +9,7 @@ import polars as pl
 from polars_mlmetrics.curves.stored_bins import cells_of
 from polars_mlmetrics.engine.folds import fold
 from polars_mlmetrics.engine.plan import Plan, Runs
+from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.engine.thinning import COUNTS, POINT, THRESHOLD, ThinnedRanking, Thinning, runs_of_sums
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.arithmetic import ratio
@@ -46,7 +47,8 @@ def columns_of(kind: str) -> ResultColumns:
 def curve_of_kind(question: Question, by: list[str], kind: str, bins: Bins, n: int) -> pl.LazyFrame:
     """The points of every group of a grouping, in the columns of a kind."""
     like = question.query.measures[0]
-    table = points_of(question, by, like, cells_of(question, like, bins), Thinning(n, is_stretched=kind == "det"))
+    cells, thinning = cells_of(question, like, bins), Thinning(n, is_stretched=kind == "det")
+    table = points_of(question.source, question.query, by, like, cells, thinning)
     if kind == "pr":
         # Where nothing is predicted, there is no precision. A group that weighs nothing keeps its points all the same.
         table = table.filter((_TP + _FP != 0) | (_TRUE + _OTHER == 0) | pl.col(THRESHOLD).is_null())
@@ -56,19 +58,30 @@ def curve_of_kind(question: Question, by: list[str], kind: str, bins: Bins, n: i
     return table.select(*by, **KINDS[kind], **{name: pl.col(column) for name, column in named.items()})
 
 
-def points_of(question: Question, by: list[str], like: Measure, cells: Cells, thinning: Thinning) -> pl.LazyFrame:
+def points_of(
+    source: Source,
+    query: Query,
+    by: list[str],
+    like: Measure,
+    cells: Cells,
+    thinning: Thinning,
+    *,
+    has_empty_runs: bool = False,
+) -> pl.LazyFrame:
     """The rows above each kept threshold, with the counts of the group: of a measure's own rows.
 
     A group without a curve has one row without a threshold: null where it has no rows, NaN where one is broken.
+    `has_empty_runs` says that the source may have runs without a row.
     """
-    plan = Plan(question.source, by, question.query.readings)
-    ranking = _ranking(question.query, by, like, thinning) if cells.bins is None else None
+    plan = Plan(source, by, query.readings)
+    ranking = _ranking(query, by, like, thinning) if cells.bins is None else None
     if ranking is None:
-        points = _points_of_runs(plan.runs(of_rows_of(cells.in_runs(), like)), by, thinning)
+        runs = plan.runs(of_rows_of(cells.in_runs(), like))
+        points = _points_of_runs(runs, runs.n_rows > 0 if has_empty_runs else pl.lit(True), by, thinning)
     else:
         weight, n_rows = (plan.value(of_rows_of(of, like)) for of in (ORDERED, Measure(CATALOGUE["n_rows"], {})))
         facts = n_rows.alias(N_ROWS), weight.is_nan().fill_null(False).alias(BROKEN)
-        points = ranking.join_to(plan.groups().select(*by, *facts), question.query.rows)
+        points = ranking.join_to(plan.groups().select(*by, *facts), query.rows)
     if cells.bins is not None:
         points = points.with_columns(end_of_cell(pl.col(THRESHOLD), cells).alias(THRESHOLD))
     broken = pl.col(BROKEN)
@@ -88,9 +101,9 @@ def _ranking(query: Query, by: list[str], like: Measure, thinning: Thinning) -> 
     return ThinnedRanking(reader.ranked[0].order, by, thinning=thinning) if reader.ranked else None
 
 
-def _points_of_runs(runs: Runs, by: list[str], thinning: Thinning) -> pl.LazyFrame:
-    """The points of each group from its runs, cumulated from the highest score down."""
-    is_run = runs.key.is_not_null()
+def _points_of_runs(runs: Runs, is_there: pl.Expr, by: list[str], thinning: Thinning) -> pl.LazyFrame:
+    """The points of each group from those of its runs that are there, cumulated from the highest score down."""
+    is_run = runs.key.is_not_null() & is_there
     steps = runs_of_sums(*(column.filter(is_run) for column in (runs.key, *runs.sums))).implode()
     facts = runs.n_rows.sum().alias(N_ROWS), runs.is_broken.any().alias(BROKEN)
     in_order = runs.table.sort(runs.key, descending=True, nulls_last=True)

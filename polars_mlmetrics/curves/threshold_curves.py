@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
@@ -23,7 +24,7 @@ from polars_mlmetrics.engine.at_thresholds import (
 from polars_mlmetrics.engine.folds import fold, matched
 from polars_mlmetrics.engine.formula_reader import FormulaReader
 from polars_mlmetrics.engine.plan import Plan, ReadFormulas
-from polars_mlmetrics.engine.replicates import WITHOUT
+from polars_mlmetrics.engine.replicates import WITHOUT, Replicates
 from polars_mlmetrics.engine.sources import MergedSource, Source, TableSource
 from polars_mlmetrics.engine.thinning import COUNTS, PAST_ALL, POINT, THRESHOLD, Thinning
 from polars_mlmetrics.errors import INTERNAL, MetricError, ParameterError, StateError
@@ -107,13 +108,31 @@ class MetricCurve:
         self._like = next(decisions_of(metric))
         by_label = is_by_label(metric) or self._like.table.label in by
         self._cells = cells_of(question, self._like, bins, by_label=by_label)
-        points = points_of(question, by, self._like, self._cells, thinning)
-        if self._cells.bins is not None and self._cells.grid == "float":
-            # A row of -inf is predicted at no threshold, and its cell does not tell it from the others there.
-            points = points.filter(pl.col(THRESHOLD).is_null() | (pl.col(THRESHOLD) > -INFINITE))
-        self.points = question.source.held(points)
+        self._thinning = thinning
+        self.points = question.source.held(self._points_of(question.source))
         schema = pl.Schema({**question.source.schema, THRESHOLD: pl.Float64(), PLACE: pl.Int64()})
         self._readings = ReadFormulas(schema, question.query.roles)
+
+    def _points_of(self, source: Source, *, has_empty_runs: bool = False) -> pl.LazyFrame:
+        of_rows = self.question.query, self.by, self._like, self._cells, self._thinning
+        points = points_of(source, *of_rows, has_empty_runs=has_empty_runs)
+        if self._cells.bins is None or self._cells.grid != "float":
+            return points
+        # A row of -inf is predicted at no threshold, and its cell does not tell it from the others there.
+        return points.filter(pl.col(THRESHOLD).is_null() | (pl.col(THRESHOLD) > -INFINITE))
+
+    def without_each(self, key: str) -> MetricCurve:
+        """The curve without each value of a key in turn, from the cells of all: its values are those of points."""
+        source, without = self.question.source, copy(self)
+        others = Replicates(source, [name for name in self.by if name != key], key)
+        points = self._points_of(others, has_empty_runs=True)
+        without.points = source.held(points.filter(pl.col(key).is_not_null()))
+        return without
+
+    def is_of_cells(self, metric: Node) -> bool:
+        """Whether the cells of a log say what a metric is at each threshold; a state does not count the rows of one."""
+        is_in_cells = self._cells.bins is not None and not self.question.is_of_state
+        return is_in_cells and self._of_points(metric.each(at_threshold)) is not None
 
     def values(self, metric: Node) -> pl.LazyFrame:
         """The value of a metric at each threshold of a group; one row without a threshold where the group has none."""

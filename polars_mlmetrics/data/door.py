@@ -62,8 +62,8 @@ class Door:
     """The labels it is restricted to; None where it is to none."""
     reads: frozenset[Grain] = frozenset()
     """The keys a formula reads beyond its unit's: the sample where it looks at the sample's other rows, say."""
-    columns: tuple[str, ...] = ()
-    """The other columns that a formula reads, without roles and keys; they must be known too."""
+    known: tuple[pl.Expr, ...] = ()
+    """The conditions under which a row has what else a formula reads, without roles and keys."""
     types: Types = field(default_factory=dict)
     """The types of what is read, where they are known: then what they rule out need not be looked for."""
     asks_guards: bool = True
@@ -87,15 +87,14 @@ class Door:
     def included(self, grain: Grain) -> pl.Expr:
         """The rows that count: in scope, with every role and the key of their unit known."""
         table, keys = self.table, self.needed_keys(grain)
-        known = [table.score, table.truth, table.weight, *map(pl.col, keys)]
-        return all_of([*self.scope, *(role.is_not_null() for role in known if role is not None)])
+        roles = [table.score, table.truth, table.weight, *map(pl.col, keys)]
+        return all_of([*self.scope, *(role.is_not_null() for role in roles if role is not None), *self.known])
 
     def needed_keys(self, grain: Grain) -> list[str]:
-        """The columns that must be known for a row to count, without score, truth and weight."""
+        """The keys that must be known for a row to count."""
         # A group has no key of its own.
         grains = [needed for needed in (grain, *sorted(self.reads - {grain})) if needed != "group"]
-        keys = [key for needed in grains for key in self.table.keys(needed)]
-        return list(dict.fromkeys([*keys, *self.columns]))
+        return list(dict.fromkeys(key for needed in grains for key in self.table.keys(needed)))
 
     @property
     def raw_score(self) -> pl.Expr:

@@ -212,9 +212,8 @@ class Measure(Planned):
         """The `Door` by which the formula reads its rows. With `types` it skips checks that these make needless."""
         own = self.own_columns
         reads, asks_guards = frozenset(self.probe.reads), not self.declaration.counts
-        door = Door(
-            self.table, self.predicates, self.labels, reads, own.to_be_known, types or {}, asks_guards=asks_guards
-        )
+        known = tuple(own.known)
+        door = Door(self.table, self.predicates, self.labels, reads, known, types or {}, asks_guards=asks_guards)
         for name in own.to_be_numbers:
             door.guard_column(name)
         return door
@@ -294,8 +293,9 @@ class Measure(Planned):
             # Of units that it reads in any case, a row without a key counts nowhere.
             of_units = "" if self.grain in {"group", *reads} else f", per {self.grain}"
             words.append(f"reads {' and '.join(sorted(reads))}{of_units}")
-        if self.own_columns.to_be_known:
-            words.append(f"with {' and '.join(self.own_columns.to_be_known)} known")
+        if self.own_columns.known:
+            own = [*self.own_columns.to_be_known, *map(text_of, self.own_columns.values)]
+            words.append(f"with {' and '.join(own)} known")
         if self.labels is not None:
             words.append(f"labels={list(self.labels)}")
         words += [f"where {text_of(predicate)}" for predicate in self.predicates]
@@ -324,8 +324,7 @@ def of_rows_of(measure: Measure, like: Measure) -> Measure:
 
 def of_rows_used_by(like: Measure, measure: Measure) -> Measure:
     """The same, of such rows alone as have the columns that the other one reads."""
-    known = [pl.col(name).is_not_null() for name in like.own_columns.to_be_known]
-    return of_rows_of(measure, like).restrict(*known)
+    return of_rows_of(measure, like).restrict(*like.own_columns.known)
 
 
 def unweighted(measure: Measure) -> Measure:

@@ -21,11 +21,18 @@ class OwnColumns(NamedTuple):
     """Those of which a null leaves the row out."""
     to_be_numbers: tuple[str, ...] = ()
     """Those of which a NaN breaks it."""
+    values: tuple[pl.Expr, ...] = ()
+    """The expressions of each row that are parameters: null may be what they make of columns that are known."""
 
     @property
     def names(self) -> list[str]:
         """All of them."""
         return list(dict.fromkeys([*self.to_be_known, *self.to_be_numbers]))
+
+    @property
+    def known(self) -> list[pl.Expr]:
+        """The conditions under which a row has all of it."""
+        return [value.is_not_null() for value in (*map(pl.col, self.to_be_known), *self.values)]
 
 
 def own_columns(unit: Unit) -> OwnColumns:
@@ -39,7 +46,8 @@ def own_columns(unit: Unit) -> OwnColumns:
         sorted({name for row in rows for name in _left_to_us(row, given, answers)} - guarded)
         for answers in (_of_null, _of_nan)
     )
-    return OwnColumns(tuple(to_be_known), tuple(to_be_numbers))
+    values = (value for value in unit.numbers_read.values() if not value.meta.is_column() and value.meta.root_names())
+    return OwnColumns(tuple(to_be_known), tuple(to_be_numbers), tuple(values))
 
 
 def _seen_to(unit: Unit) -> list[pl.Expr]:

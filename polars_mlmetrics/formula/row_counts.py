@@ -81,7 +81,7 @@ class RowCounts:
     def used(self) -> Measure:
         """How many rows the measure uses."""
         measure = self.measure
-        needs_more = measure.probe.reads - {measure.grain} or measure.own_columns.to_be_known
+        needs_more = measure.probe.reads - {measure.grain} or measure.own_columns.known
         if self._target or measure.per or measure.grain == "group" or needs_more:
             return self._counted(USED[None], self._known)
         # The units have keys anyway, so rows without a key are separate.
@@ -97,7 +97,7 @@ class RowCounts:
         """How many samples have a row that it uses."""
         sample = self.measure.table.sample
         keys = [pl.col(key).is_not_null() for key in self._needed_keys if key not in sample]
-        return self._counted(CATALOGUE["n_samples"], [*keys, *self._target])
+        return self._counted(CATALOGUE["n_samples"], [*keys, *self.measure.own_columns.known, *self._target])
 
     @cached_property
     def several_models(self) -> Measure:
@@ -150,8 +150,8 @@ class RowCounts:
 
     @property
     def _known_keys(self) -> list[pl.Expr]:
-        """The conditions under which a row has the keys that the measure needs of it."""
-        return [pl.col(key).is_not_null() for key in self._needed_keys]
+        """The conditions under which a row has the keys that the measure needs of it, and what else it reads."""
+        return [*(pl.col(key).is_not_null() for key in self._needed_keys), *self.measure.own_columns.known]
 
     @property
     def _known(self) -> list[pl.Expr]:

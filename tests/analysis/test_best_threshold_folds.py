@@ -125,7 +125,7 @@ STATED = {
 
 @pytest.mark.parametrize("name", STATED)
 @pytest.mark.parametrize("options", [{"by": "model"}, {"per": "label", "where": pl.col("g") > 0}], ids=["by", "per"])
-def test_of_a_state_it_is_that_of_the_log(name: str, options: dict[str, Any]) -> None:
+def test_of_a_state_and_of_cells_it_is_that_of_every_score(name: str, options: dict[str, Any]) -> None:
     """Where every score is the end of a cell, the cells are the scores."""
     if "per" in options and name == "macro":
         options = {"by": ["model", "g"]}
@@ -134,10 +134,13 @@ def test_of_a_state_it_is_that_of_the_log(name: str, options: dict[str, Any]) ->
     parts = [log.filter(pl.col("sample") < 70), log.filter(pl.col("sample") >= 70)]
     held = mlm.roc_auc(bins=32, average="macro")
     state = pl.concat(mlm.state(part, held, by=["model", "g"]) for part in parts)
-    found = mlm.best_threshold(state, STATED[name], folds=FOLDS, **options)
     expected = mlm.best_threshold(log, STATED[name], folds=FOLDS, **options)
+    assert expected["value_elsewhere"].is_not_null().all()
+    found = mlm.best_threshold(state, STATED[name], folds=FOLDS, **options)
     assert_frame_equal(found, expected, rel_tol=1e-12)
-    assert found["value_elsewhere"].is_not_null().all()
+    for split in ({}, {"passes": 3, "progress": False}):
+        in_cells = mlm.best_threshold(log, STATED[name], folds=FOLDS, bins=32, **options, **split)
+        assert_frame_equal(in_cells, expected, rel_tol=1e-12)
 
 
 def test_where_the_other_folds_have_no_threshold_there_is_no_value() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.formula.measure import Measure
@@ -227,3 +228,44 @@ def test_a_formula_names_its_columns(price: pl.Expr, fold: str) -> None:
 
     with pytest.raises(mlm.MetricError, match=r"stands for several columns: name the one that is read\."):
         mlm.evaluate(LOG, mean_price())
+
+
+MARKED = LOG.with_columns(mark=pl.Series(["8", "n/a", "6", "7", "", "2", "n/a"]), soft=pl.col("score") * 0.5)
+MARK = pl.col("mark").cast(pl.Float64, strict=False)
+IS_KNOWN = MARK.is_not_null()
+
+OF_EXPRESSIONS: dict[str, mlm.Metric] = {
+    "mean": mlm.mean(MARK),
+    "mean in a range": mlm.mean(MARK, range=(0, 10)),
+    "macro": mlm.mean(MARK, average="macro"),
+    "samples": mlm.mean(MARK, average="samples"),
+    "share": mlm.share(MARK > 6),
+    "mean of a choice": mlm.mean(pl.when(IS_KNOWN).then("score")),
+    "cost": mlm.cost(fp=MARK, fn=MARK + 1),
+    "coverage": mlm.interval_coverage(MARK - 7, MARK),
+    "width": mlm.interval_width(MARK - 7, MARK),
+    "wis": mlm.wis(MARK * 0.1),
+}
+
+
+@pytest.mark.parametrize("weight", [None, "w"])
+@pytest.mark.parametrize("name", OF_EXPRESSIONS)
+def test_a_row_of_which_an_expression_makes_null_is_left_out(name: str, weight: str | None) -> None:
+    """Its columns are known, and its value is not: what is left is the log without the row."""
+    metric = OF_EXPRESSIONS[name].on(weight=weight)
+    rest = MARKED.filter(IS_KNOWN)
+    expected = dict(sorted(mlm.evaluate(rest, metric, by="shop").iter_rows()))
+    for reading, found in readings(MARKED, metric).items():
+        assert found == pytest.approx(expected, rel=1e-12), reading
+    told, of_rest = (mlm.evaluate(log, metric, tidy=True, ci=0.95) for log in (MARKED, rest))
+    assert_frame_equal(told.drop("n_excluded"), of_rest.drop("n_excluded"), rel_tol=1e-12)
+    assert (told["n_excluded"].item(), of_rest["n_excluded"].item()) == (3, 0)
+    by_state = mlm.finish(mlm.state(MARKED, metric), metric, tidy=True).select("value", "n_rows", "n_excluded").row(0)
+    assert by_state == pytest.approx((of_rest["value"].item(), of_rest["n_rows"].item(), 3), rel=1e-12)
+
+
+def test_samples_without_a_known_value_are_no_pairs() -> None:
+    both = pl.concat([MARKED.with_columns(model=pl.lit(model)) for model in ("new", "old")])
+    mark = pl.when(pl.col("model") == "new").then(MARK).otherwise(3.0)
+    found = mlm.compare(both, mlm.mean(mark, best="max"), baseline="old")
+    assert found.select("value", "baseline_value", "n_pairs").row(0) == (5.75, 3.0, 4)

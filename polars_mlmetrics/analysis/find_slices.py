@@ -227,11 +227,13 @@ def find_slices(
     scores = contrasts_at(cells, cells.large_slices(), EVEN)
     table = worse_slices(cells, scores, k)
     if table.is_empty():
-        # Each half of the log has about half of the clusters.
-        of_clusters = "" if cluster is None else f" of about {2 * FEW_BUCKETS} clusters or more"
+        # Each half of the log has about half of the samples, and of the clusters.
+        least, few = cells.least.min(), 2 * FEW_BUCKETS
+        in_buckets = f", in about {few} buckets or more" if least < 2 * few else ""
+        of_clusters = in_buckets if cluster is None else f" of about {few} clusters or more"
         warn_at_callers_line(
             f"{NONE_WORSE}: {cells.lattice.n_slices:,} slices tried, {scores.height:,} of "
-            f"them large enough ({cells.least.min():,.0f} samples{of_clusters}, and so many in the rest)."
+            f"them large enough ({least:,.0f} samples{of_clusters}, and so many in the rest)."
         )
     return table
 

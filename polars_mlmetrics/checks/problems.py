@@ -113,11 +113,11 @@ def score_nan(log: LogTable) -> pl.Expr | None:
 
 @problem("rows", "error")
 def score_no_probability(log: LogTable) -> pl.Expr | None:
-    """The score is outside 0 to 1, but a metric reads it as a probability: it is NaN. The line drops these rows.
+    """The score is outside 0 to 1, but a metric reads it as a probability: it is NaN.
 
-    Divide percentages by 100; for logits pass logits=True.
+    Divide percentages by 100, in all rows of the files that have them; for logits pass logits=True.
 
-    log = log.filter(({score}.is_between(0, 1) | {score}.cast(pl.Float64).is_nan()).fill_null(True))
+    log = log.with_columns({score} / ...)
     """
     if not (log.is_number("score") and log.is_read("probability")):
         return None

@@ -308,27 +308,6 @@ def test_raise_for_names_a_slice_by_its_own_text() -> None:
     assert "'recall' at model=a, country=null: recall is 0.0." in raised(result.filter(pl.col("slice") != ""))
 
 
-def test_raise_for_names_the_metric_of_a_slice() -> None:
-    log = mlm.example_log()
-    compared = mlm.compare(log, mlm.f1(), mlm.accuracy(), baseline="old", slices=["country"], cluster="user")
-    result = mlm.gate(compared, {"not worse": pl.col("verdict") != "worse"})
-    assert "'not worse' at country=JP, model=new, metric=f1: verdict is worse." in raised(result)
-
-
-def test_raise_for_warns_of_what_was_not_judged() -> None:
-    """A metric without an interval keeps every rule on its verdict from closing the gate."""
-    log = mlm.example_log().with_columns(w=1.0)
-    compared = mlm.compare(log, mlm.roc_auc(), mlm.f1(), baseline="old", weight="w", cluster="user")
-    result = mlm.gate(compared, {"not worse": pl.col("verdict") != "worse"})
-    says = (
-        "the gate is open, and 1 of 2 rows were not judged. The first is insufficient: 'not worse' at model=new, "
-        "metric=roc_auc: no interval: verdict is null."
-    )
-    with pytest.warns(UserWarning, match=f"^{re.escape(says)}$") as caught:
-        assert mlm.raise_for(result) is result
-    assert [each.filename for each in caught] == [__file__]
-
-
 @pytest.mark.parametrize("severity", ["eror", "pass", None, 1, ["fail"]], ids=str)
 def test_raise_for_knows_two_severities_of_a_gate(severity: Any) -> None:
     with pytest.raises(mlm.ParameterError, match=re.escape(f"must be 'fail' or 'warn', not {severity!r}.")):

@@ -237,8 +237,8 @@ CASES = [
     Case("no_rows", "error", 1, 1, [], CLEAN.clear(), of="groups"),
     Case("weight_unused", "info", 4, 4, [], CLEAN.with_columns(weight=0.5)),
     Case(
-        "score_no_probability", "error", 2, 4, [shown(0, score=1.5), shown(3, score="-inf")],
-        of_score(1.5, 0.3, 0.2, -INF), metrics=[mlm.log_loss()], metric=mlm.log_loss(),
+        "score_no_probability", "error", 2, 4, [shown(0, score=1.5), shown(3, score=90.0)],
+        of_score(1.5, 0.3, 0.2, 90.0), metrics=[mlm.log_loss()], metric=mlm.log_loss(),
     ),
     Case("threshold_no_probability", "error", 4, 4, ROWS, CLEAN, metrics=[mlm.f1(threshold=50)]),
     Case(

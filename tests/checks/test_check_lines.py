@@ -22,7 +22,6 @@ HAS: dict[str, pl.Expr] = {
     "score_is_no_number": pl.lit(True),
     "weight_is_no_number": pl.lit(True),
     "score_nan": SCORE.is_nan(),
-    "score_no_probability": (SCORE < 0) | (SCORE > 1),
     "truth_no_share": TRUTH > 1,
     "truth_no_grade": (TRUTH < 0) | TRUTH.is_nan(),
     "truth_nan": TRUTH.is_nan(),
@@ -47,7 +46,7 @@ HAS: dict[str, pl.Expr] = {
 """The rows that have a problem, in its own table."""
 
 HOLES = ["truth_is_no_number", "truth_not_binary", "score_minus_infinite", "missed_without_column"]
-HOLES += ["slices_differ_between_models"]
+HOLES += ["slices_differ_between_models", "score_no_probability"]
 """What nobody can mend who does not know what the values mean: the line has a hole, and does not run."""
 
 
@@ -115,6 +114,7 @@ def test_a_line_mends_its_problem_and_nothing_else(case: Case, lazy: bool, unkno
 FILLED = {
     "truth_is_no_number": ("'yes'", "truth"),
     "truth_not_binary": ("1.0", "truth"),
+    "score_no_probability": ("100", "score"),
     "slices_differ_between_models": ("pl.DataFrame({'sample': [1, 2], 'region': 'EU'})", "region"),
 }
 """What the owner of the log writes into a hole, and the column that it mends."""
@@ -290,7 +290,6 @@ def test_a_weight_is_in_the_line_whatever_it_is_called() -> None:
 
 
 DECIMALS: dict[str, tuple[str, list[str], mlm.Metric]] = {
-    "score_no_probability": ("score", ["1.5", "0.3", "0.2", "0.4"], mlm.log_loss()),
     "truth_no_grade": ("truth", ["-1", "0", "2", "1"], mlm.ndcg()),
     "truth_no_share": ("truth", ["-1", "0", "0.5", "1"], mlm.log_loss()),
 }

@@ -228,6 +228,16 @@ def _without_copies(log: CallNode, settings: Settings) -> CallNode:
     return Call(NamedValue("mlm.dedupe", dedupe), [log], {**options, **roles})
 
 
+def copies_left_out(settings: Settings) -> tuple[int, int] | None:
+    """How many rows `dedupe` of [prepare] leaves out, and of how many; None where it is not asked for."""
+    if "dedupe" not in settings.table("prepare") or STDIN in settings.get("logs"):
+        return None
+    log = _made_alike(settings)
+    rows, left = (done(log, log.run()), _without_copies(log, settings))
+    n_rows, n_left = (each.run().lazy().select(pl.len()).collect().item() for each in (rows, left))
+    return n_rows - n_left, n_rows
+
+
 # -- only some rows ----------------------------------------------------------------------------------------------------
 
 

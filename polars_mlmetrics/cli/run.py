@@ -24,7 +24,7 @@ from polars_mlmetrics.cli.calls import Attribute, Call, CallNode, program, resul
 from polars_mlmetrics.cli.commands import call_of, report_program, write_reports
 from polars_mlmetrics.cli.demo import Command, demo
 from polars_mlmetrics.cli.forms import INSTEAD, Form, check_place
-from polars_mlmetrics.cli.logs import store_of
+from polars_mlmetrics.cli.logs import copies_left_out, store_of
 from polars_mlmetrics.cli.metric_texts import known
 from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.data.frames import is_text
@@ -263,7 +263,15 @@ OF_MODELS = (*WITH_REASONS, "curve", "slices", "gap", "compare")
 
 def notes_of(call: CallNode, table: pl.DataFrame, settings: Settings) -> list[str]:
     """The notes on the table that a call has given."""
-    return [note for note in (_pooled(call, settings), _reason(call, table, settings)) if note]
+    return [note for note in (_pooled(call, settings), _reason(call, table, settings), _copies(settings)) if note]
+
+
+def _copies(settings: Settings) -> str:
+    """How many rows a check has not seen, since they are taken for copies; empty where there are none."""
+    found = copies_left_out(settings) if settings.get("command") == "check" else None
+    if found is None or not found[0]:
+        return ""
+    return f"dedupe of [prepare] left out {found[0]:,} of {found[1]:,} rows, which are not looked at"
 
 
 def _pooled(call: CallNode, settings: Settings) -> str:

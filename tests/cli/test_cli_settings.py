@@ -248,6 +248,16 @@ where = ["day=2026-11-20"]
     assert 'pl.col("day") == "2026-11-20"' in shown
 
 
+def test_a_check_says_how_many_rows_were_taken_for_copies(printed: Printed) -> None:
+    pl.concat([LOG, LOG.head(3)]).write_parquet("twice.parquet")
+    Path("prepare.toml").write_text('prepare.dedupe = { keep = "last", by = "model" }')
+    note = "dedupe of [prepare] left out 3 of 15 rows, which are not looked at\n"
+    assert printed("check twice.parquet -c prepare.toml --by model -f table").endswith(note)
+    assert "dedupe of" not in printed("check log.parquet -c prepare.toml --by model -f table")
+    Path("prepare.toml").write_text('prepare.dedupe = "last"')  # of both models one row
+    assert "left out 6 of 12 rows" in printed("check log.parquet -c prepare.toml --by model -f table")
+
+
 def test_a_condition_keeps_no_null(printed: Printed) -> None:
     pl.DataFrame({"score": [0.9, 0.9], "truth": [1, 1], "c": ["x", None]}).write_parquet("nulls.parquet")
     assert printed("evaluate nulls.parquet -m n_rows --where c!=y") == "n_rows\n1\n"

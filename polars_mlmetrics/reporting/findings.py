@@ -52,6 +52,7 @@ def judged_slices(answers: Answers) -> pl.DataFrame:
     """The slices of the headline in each model, the most harm first; those that cannot be judged last.
 
     `value`, `low`, `high` are what the table shows: differences from the baseline, or values where there is none.
+    `doubted` is the verdict of those that cannot be judged, where there is one.
     """
     table = pl.concat([_slices_of(answers, model) for model in answers.searched])
     order = [pl.col("why").is_not_null(), pl.col("harm"), pl.col("n")]
@@ -81,7 +82,8 @@ def _slices_of(answers: Answers, model: str) -> pl.DataFrame:
     table = _with_part(table, answers.weights, model)
     table = table.with_columns(why=_why_not_judged(pl.col("value")))
     verdict = pl.col("verdict") if "verdict" in table.columns else pl.lit(None, pl.String)
-    table = table.with_columns(verdict=pl.when(pl.col("why").is_null()).then(verdict))
+    is_judged = pl.col("why").is_null()
+    table = table.with_columns(verdict=pl.when(is_judged).then(verdict), doubted=pl.when(~is_judged).then(verdict))
     table = _with_harm(table, asked.headline.best, middle or 0.0)
     table = _with_repeats(table, [list(map(name_of, keys)) for keys in asked.slices])
     return table.filter(pl.col("slice") != WHOLE)
@@ -209,6 +211,12 @@ class Told:
     def judged(self) -> pl.DataFrame:
         """The slices that can be judged."""
         return self.slices.filter(pl.col("why").is_null())
+
+    @property
+    def doubted(self) -> list[dict[str, Any]]:
+        """The slices in which the candidate is worse by a verdict that is doubted, the most harm first."""
+        worse = self.all_slices.filter(pl.col(MODEL) == self.candidate, pl.col("doubted") == "worse")
+        return worse.sort("harm", descending=True, nulls_last=True, maintain_order=True).to_dicts()
 
     def judged_of(self, model: str) -> pl.DataFrame:
         """The slices of a model that can be judged, the most harm first."""

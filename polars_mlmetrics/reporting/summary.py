@@ -108,7 +108,7 @@ def _where(told: Told) -> Card:
     if told.slices.is_empty():
         return Card(OPEN, "No slices are asked for", [["Pass slices= to see where a model is worse."]])
     if told.judged.is_empty():
-        return Card(OPEN, "No slice can be judged", [[_size_of_slices(told)]])
+        return Card(OPEN, "No slice can be judged", [[_size_of_slices(told)], *_doubted(told)])
     return _weakest(told) if told.baseline is None else _worse_slices(told)
 
 
@@ -123,14 +123,17 @@ def _worse_slices(told: Told) -> Card:
     if not n_worse and not n_better:
         words = f"Of {_judged(n_judged)}, none shows a clear difference."
         heading = f"{name}unclear in every slice" if name else "Unclear in every slice"
-        return Card(OPEN, heading, [[words], [_size_of_slices(told)], *others])
+        return Card(OPEN, heading, [[words], [_size_of_slices(told)], *_doubted(told), *others])
     if not n_worse:
         words = f"Of {_judged(n_judged)} it is better in {n_better:,} and unclear in {n_judged - n_better:,}."
-        return Card(GOOD, f"{name}worse in no slice that can be judged", [[words], *others])
+        sentences: list[Sentence] = [[words], [_size_of_slices(told)], *_doubted(told), *others]
+        if told.doubted:
+            return Card(OPEN, f"{name}perhaps worse where {told.doubted[0][SHOWN]}", sentences)
+        return Card(GOOD, f"{name}worse in no slice that can be judged", sentences)
     first, *more = found["worse"].sort("repeats", maintain_order=True).head(1 + MOST_MORE).to_dicts()
     is_better = told.of(told.candidate)["verdict"] == "better"
     heading = f"{name}{'but worse' if is_better else 'most harm'} where {first[SHOWN]}"
-    sentences: list[Sentence] = [
+    sentences = [
         [
             f"{_size_of(told, first)}. {told.metric} ",
             Strong(number(first["model_value"])),
@@ -147,6 +150,18 @@ def _worse_slices(told: Told) -> Card:
     counts = [f"Of {_judged(n_judged)} it is worse in ", Strong(f"{n_worse:,}"), parts]
     sentences.append([*counts, f"; better in {n_better:,}, unclear in {rest:,}."])
     return Card(BAD, heading, [*sentences, *others])
+
+
+def _doubted(told: Told) -> list[Sentence]:
+    """Where the candidate would be worse, if its slice could be judged."""
+    return [
+        [
+            f"{row[SHOWN]} is not judged ({row['why'].removeprefix('not judged: ')}), and would be worse: ",
+            Strong(signed(row["value"])),
+            f" ({interval(row['low'], row['high'], of_difference=True)}).",
+        ]
+        for row in told.doubted[:MOST_MORE]
+    ]
 
 
 def _size_of(told: Told, row: dict[str, Any]) -> str:

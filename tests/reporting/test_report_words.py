@@ -76,6 +76,23 @@ def test_slices_are_ordered_by_what_they_cost_at_least() -> None:
     assert where.heading == "most harm where country=JP"
 
 
+@pytest.mark.parametrize("samples", [130, 170])
+def test_a_slice_that_is_not_judged_and_would_be_worse_is_named(samples: int) -> None:
+    """`compare` says that it is worse, and a flag doubts it: no tick covers that."""
+    bad = {"champion": 0.8, "challenger": 9.0}
+    log = made(samples, {"champion": 1.6, "challenger": 0.5}, bad=bad, countries=COUNTRIES)
+    table = mlm.compare(log, LOSS, baseline="champion", slices=SLICES)
+    jp = table.row(by_predicate=pl.col("slice") == "country=JP", named=True)
+    assert jp["verdict"] == "worse"
+    report = mlm.report(log, LOSS, baseline="champion", slices=SLICES)
+    _, where, _ = cards(report._told)
+    heading = {130: "Unclear in every slice", 170: "perhaps worse where country=JP"}[samples]
+    assert (where.tone, where.heading) == (OPEN, heading)
+    said = f"+{jp['difference']:.3f} (+{jp['low']:.3f} to +{jp['high']:.3f})."
+    both(where, f"country=JP is not judged (fewer than 30 samples), and would be worse: {said}")
+    assert heading in report.markdown
+
+
 FOUND = {
     "better": (made(), SLICES, "✓ challenger is better than champion", "✓ worse in no slice that can be judged"),
     "unclear": (ALIKE, SLICES, "? No clear difference in log_loss between b and champion", "? Unclear in every slice"),

@@ -167,6 +167,11 @@ class WholeSamples:
         self.log, self.rows = log, log.with_roles(rows).filter(log.has_known_sample)
         self._labelled = self.rows.drop_nulls(log.label) if log.label else self.rows
 
+    @property
+    def has_trials(self) -> bool:
+        """Whether several rows of a sample are its trials, of metrics such as `pass_at`, and no copies."""
+        return self.log.wanted.are_of_samples and not self.log.label
+
     @cached_property
     def copies(self) -> pl.DataFrame:
         """The keys that several rows have, of one model where these are told apart."""
@@ -188,11 +193,13 @@ class WholeSamples:
 
 
 @problem("rows", "error", look=WholeSamples)
-def duplicate(part: WholeSamples) -> list[Finding]:
+def duplicate(part: WholeSamples) -> list[Finding] | None:
     """Another row has the same sample, label and group: it counts twice.
 
     log = mlm.dedupe(log, keep='last'{by_role}, sample={sample}{label_role})
     """
+    if part.has_trials:
+        return None
     return [part.finding(surplus(part.copies), part.copies, part.log.pair_keys)]
 
 
@@ -202,7 +209,7 @@ def truth_contradicted(part: WholeSamples) -> list[Finding] | None:
 
     log = log.filter(({truth}.drop_nulls().n_unique().over({pair}) < 2) | {truth}.is_null() | {unknown_pair})
     """
-    if not part.log.has("truth"):
+    if not part.log.has("truth") or part.has_trials:
         return None
     if not part.log.by and part.again.is_empty():
         return []

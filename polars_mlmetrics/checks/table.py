@@ -328,6 +328,8 @@ class WantedMetrics:
             if measure.labels is not None:
                 self.keys.add("label")
         own = _decisions([measure for measure in measures if same_expression(measure.table.score, table.score)])
+        self.are_of_samples = bool(measures) and all(measure.probe.looks_at_samples for measure in measures)
+        """Whether all look into samples: without labels several rows of one, its trials, are what they are about."""
         self.decides_labels = any(not decision.is_argmax for decision in _decisions(measures))
         """Whether one decides of each label by itself whether it is predicted."""
         self.has_usual_threshold = any(USUAL_THRESHOLD in decision.numbers for decision in own)

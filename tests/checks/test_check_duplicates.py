@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
+import polars_mlmetrics as mlm
 from polars_mlmetrics.checks import duplicates
 from tests.checks.check_cases import (
     CASES,
@@ -137,6 +138,18 @@ def test_a_copy_is_counted_where_its_original_is_not() -> None:
     row = row_of("duplicate", log)
     assert (row["count"], row["share"]) == (7, 7 / 9)
     assert row["examples"] == ["sample=1, label=a", "sample=2, label=b"]
+
+
+def test_trials_are_no_copies() -> None:
+    """Without labels several rows of a sample are what these metrics are about; for others they count twice."""
+    trials = pl.DataFrame({"sample": [1, 1, 2, 2], "score": [0.9, 0.9, 0.2, 0.9], "truth": [1, 0, 1, 1]})
+    copies = {"duplicate": 2, "truth_contradicted": 2}
+    for metrics in ([mlm.pass_at(2)], [mlm.pass_at(1), mlm.pass_all(2)], [mlm.krippendorff_alpha()]):
+        assert told(trials, metrics=metrics).keys().isdisjoint(copies)
+        assert told(trials.with_columns(label=pl.lit("a")), metrics=metrics)["duplicate"] == 2
+    for metrics in ([], [mlm.f1()], [mlm.pass_at(2), mlm.f1()]):
+        found = told(trials, metrics=metrics)
+        assert {name: found[name] for name in copies} == copies
 
 
 def test_copies_are_of_one_group() -> None:

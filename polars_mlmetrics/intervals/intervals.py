@@ -64,7 +64,7 @@ FLAGS = {
     "no_samples": "no test: no samples",
     "leak?": None,
     "too_early": "no interval yet: too few samples so far",
-    "undefined_replicates": "no interval: too few positives",
+    "undefined_replicates": "no interval: no value without some samples",
     "degenerate": "no interval: nothing varies",
     "pooled": None,
     "few_buckets": "not judged: too few samples",

@@ -221,8 +221,10 @@ def _numbers(what: str, values: Array) -> pl.Series:
         series = _copied(what, values.reshape(-1))
         if is_number(series.dtype) or series.dtype == pl.Null:
             return series
-    hint = "; text is allowed for classes, with scores of the shape (n, k)" if what == "truth" else ""
-    raise ParameterError(f"{what} holds {values.dtype}: it must be numbers or Booleans{hint}.")
+    hint = ""
+    if what == "truth":
+        hint = " Of two classes say which is true, truth=(y == 'yes'); of more, the scores have the shape (n, k)."
+    raise ParameterError(f"{what} holds {values.dtype}: it must be numbers or Booleans.{hint}")
 
 
 def _series(what: str, values: Any) -> pl.Series:

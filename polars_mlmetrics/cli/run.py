@@ -240,7 +240,7 @@ def _of_system(error: OSError) -> str:
 
 def _in_options(text: str) -> str:
     """A message of the library with what is typed here, not in Python."""
-    text = text.replace("pairs=False", "--unpaired")
+    text = text.replace("pairs=False", "--unpaired").replace("gone='drop'", "--gone drop")
     for option, typed in OPTIONS.items():
         text = re.sub(rf"\b([Pp]ass|[Ll]eave out|such as) {option}=(?=[\s,.;:)])", rf"\1 {typed}", text)
         text = re.sub(rf"\b([Pp]ass|such as) {option}='?([\w.]+)'?", rf"\1 {typed} \2", text)

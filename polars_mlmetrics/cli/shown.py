@@ -147,13 +147,14 @@ def _of_comparison(table: pl.DataFrame, settings: Settings, is_cut: bool) -> Sho
 
 def _of_slices_found(table: pl.DataFrame, settings: Settings, is_cut: bool) -> Shown:
     """The slices of which none only repeats another."""
-    by = settings.groups()
+    by = table.columns[: table.columns.index("rank")]
     own = table.filter(pl.col("hidden_by").is_null())
     n_hidden = table.height - own.height
     searched = table.unique([*by, "n_tested"])["n_tested"].sum()
     repeats = f"; repeats of these left out: {n_hidden:,} (-f csv has them)" if n_hidden else ""
     footer = f"{searched:,} slices searched, {own.height:,} shown{repeats}"
-    shown = own.select("slice", *by, *OF_SLICES)
+    one = [name for name in by if name not in settings.groups() and own[name].n_unique() < 2]
+    shown = own.select("slice", *(name for name in by if name not in one), *OF_SLICES)
     return Shown(shown, None, footer if table.height else "no slice is surely worse than the rest", ("rest", "high"))
 
 

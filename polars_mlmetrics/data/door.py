@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 
 from polars_mlmetrics.data.classes import is_nan
-from polars_mlmetrics.data.expressions import all_of, check_no_pattern, is_one_of, name_or_text
+from polars_mlmetrics.data.expressions import all_of, check_no_pattern, is_one_of
 from polars_mlmetrics.data.roles import Grain, Table
 from polars_mlmetrics.errors import INTERNAL, ColumnError, FileError, MetricError, unknown
 
@@ -201,7 +201,9 @@ def check_role(role: str, expression: pl.Expr, schema: pl.Schema, *, any_type: b
     check_columns(expression.meta.root_names(), schema, what=f"{role} column")
     dtype = type_of(expression, schema)
     if not (any_type or dtype.is_numeric() or dtype in (pl.Boolean, pl.Null)):
-        name = name_or_text(expression)
+        if not expression.meta.is_column():
+            raise ColumnError(f"{role} is {dtype}: the expression must give Booleans or numbers.")
+        name = expression.meta.output_name()
         hints = {
             "truth": f" pl.col({name!r}) == '...' says which text is true (on the command line: --truth {name}=...).",
             "score": " If it is the predicted class, mlm.from_predictions makes the long table.",

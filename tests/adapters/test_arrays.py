@@ -341,7 +341,7 @@ def test_nulls_of_polars_stay_null() -> None:
         ([["a", "b"]], [[1, 0]], "score holds object: it must be numbers or Booleans."),
         (np.array([["a", "b"]]), [[1, 0]], "score holds <U1: it must be numbers or Booleans."),
         (SCORE.astype(complex), TRUTH, "score holds complex128: it must be numbers or Booleans."),
-        ([0.5, 0.4], ["yes", "no"], "text is allowed for classes, with scores of the shape (n, k)"),
+        ([0.5, 0.4], ["yes", "no"], "of more, the scores have the shape (n, k)."),
         ([0.5, "x"], [1, 0], "score holds values of different types."),
         ([[0.1], [0.2]], [0, 0], "score has the shape (2, 1): for a binary table, pass score[:, 0]"),
         (np.zeros((2, 3)), [True, False], "truth has classes of type Boolean, and score has 3 columns"),

@@ -102,6 +102,18 @@ def test_the_bad_slice_is_shown_in_words_and_what_repeats_it_is_not(printed: Pri
     assert footer.endswith(f" slices searched, 1 shown; repeats of these left out: {hidden} (-f csv has them)")
 
 
+def test_slices_of_several_days_name_the_day(printed: Printed) -> None:
+    """Each day is compared with the first; where there is one other, its column tells nothing."""
+    worse = pl.when(country="DE").then(1 - pl.col("score"))
+    later = [NEW.with_columns(day=pl.lit(day), score=worse.otherwise("score")) for day in (2, 3)]
+    pl.concat([NEW.with_columns(day=pl.lit(1)), *later]).write_parquet("days.parquet")
+    line = f"slices days.parquet -m brier_score {FEATURES} --between day --baseline 1 -f table"
+    shown = printed(line).splitlines()
+    assert shown[0].split()[:2] == ["slice", "day"]
+    assert {row.split()[1] for row in shown if row.startswith("country=DE")} >= {"2", "3"}, shown
+    assert "day" not in printed(f"{line} --where day!=3").splitlines()[0]
+
+
 def test_slices_as_csv_and_json_have_every_column(printed: Printed) -> None:
     line = f"slices log.parquet -m brier_score {FEATURES} --where model=new"
     found = found_in_new()

@@ -94,6 +94,14 @@ def test_a_column_that_is_no_number(role: str, dtype: str) -> None:
         assert message == f"{role} is {dtype}: it must be Boolean or a number. Cast or map '{role}' first.{hint}"
 
 
+@every_value
+def test_an_expression_that_is_no_number(role: str) -> None:
+    """It has no name to be cast by, and its text would hide what is wrong."""
+    roles: Any = {role: pl.col(role).replace_strict({0: "a", 1: "b"}, default="c")}
+    message = raised(mlm.ColumnError, mlm.evaluate, put(), mlm.f1(), **roles)
+    assert message == f"{role} is String: the expression must give Booleans or numbers."
+
+
 @no_number
 @every_value
 def test_a_column_that_is_no_number_is_found(role: str, dtype: str) -> None:

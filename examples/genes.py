@@ -62,7 +62,7 @@ def main() -> None:
         print(mlm.compare(new, f1, **models).select("metric", "value", "baseline_value", "low", "high", "verdict"))
 
     if find_spec("altair"):
-        page = mlm.report(log, asked, **models, title="What genes do")
+        page = mlm.report(log, asked, **models, slices=["classes"], title="What genes do")
         page.save(FOLDER / "report.html", overwrite=True)
         print(f"\nA page for others: {(FOLDER / 'report.html').relative_to(FOLDER.parents[1])}")
 
@@ -79,7 +79,9 @@ def scored() -> pl.DataFrame:
         score = np.column_stack([output[:, 1] for output in outputs])
         part = mlm.from_arrays(score=score, truth=truth, labels=classes, sample=np.arange(len(genes)))
         parts.append(part.with_columns(model=pl.lit(name)))
-    return pl.concat(parts)
+    log, n_true = pl.concat(parts), pl.col("truth").sum().over("model", "sample")
+    few, some, many = map(pl.lit, ("1 to 3", "4 or 5", "6 and more"))
+    return log.with_columns(classes=pl.when(n_true <= 3).then(few).when(n_true <= 5).then(some).otherwise(many))
 
 
 if __name__ == "__main__":

@@ -252,7 +252,7 @@ def _uncertain(told: Told) -> Card:
         sentences.append(["Problems of the rows are not in the state: made from the log."])
     if not sentences:
         level = level_of(told.answers.asked.ci or 0)
-        sentences = [[f"`check` found nothing; intervals of {level} are by chance alone."]]
+        sentences = [[f"check found nothing; intervals of {level} are by chance alone."]]
     return Card(OPEN, "What is not certain", sentences)
 
 

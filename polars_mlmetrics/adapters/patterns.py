@@ -15,14 +15,14 @@ NAMED = 5
 
 
 class Key(NamedTuple):
-    """Whose score or truth a column holds; the model is None where the pattern does not ask for it."""
+    """Whose score or truth a column holds; None for what the pattern does not ask for."""
 
     model: str | None
-    label: str
+    label: str | None
 
 
 class Pair(NamedTuple):
-    """The columns of one model and label."""
+    """The columns of one model or label, or of both."""
 
     score: str
     truth: str
@@ -40,28 +40,28 @@ class Pattern:
         for field in self.fields:
             if field not in FIELDS:
                 raise ParameterError(f"{role}={pattern!r}: {unknown('field', field, FIELDS, of='one of the fields')}")
-        if self.fields.count("label") != 1:
-            raise ParameterError(f"{role}={pattern!r} must hold {{label}} once.")
-        if self.fields.count("model") > 1:
-            raise ParameterError(f"{role}={pattern!r} may hold {{model}} once only.")
+            if self.fields.count(field) > 1:
+                raise ParameterError(f"{role}={pattern!r} may hold {{{field}}} once only.")
 
     def __str__(self) -> str:
         return self.name("{label}", "{model}")
 
-    def name(self, label: str, model: str | None) -> str:
+    def name(self, label: str | None, model: str | None) -> str:
         """The column of this label and model."""
-        values = {"label": label, "model": "{model}" if model is None else model}
+        values = {"label": "{label}" if label is None else label, "model": "{model}" if model is None else model}
         fields = [*(values[field] for field in self.fields), ""]
         return "".join(text + field for text, field in zip(self.texts, fields, strict=True))
 
     def readings(self, name: str) -> list[Key]:
         """All that a name can be read as. A field is one or more characters."""
+        if not self.fields:
+            return [Key(None, None)] if name == self.texts[0] else []
         first, last = self.texts[0], self.texts[-1]
         if not (name.startswith(first) and name.endswith(last)) or len(name) <= len(first) + len(last):
             return []
         inner = name[len(first) : len(name) - len(last)]
         if len(self.fields) == 1:
-            return [Key(None, inner)]
+            return [Key(inner, None) if self.fields == ["model"] else Key(None, inner)]
         text = self.texts[1]
         starts = [start for start in range(1, len(inner) - len(text)) if inner.startswith(text, start)]
         values = [dict(zip(self.fields, (inner[:at], inner[at + len(text) :]), strict=True)) for at in starts]
@@ -74,8 +74,15 @@ Readings = Mapping[str, Sequence[Key]]
 def paired(score: str, truth: str, names: Sequence[str]) -> dict[Key, Pair]:
     """The columns of each model and label: the models as they come first, the labels of each in column order."""
     patterns = Pattern("score", score), Pattern("truth", truth)
-    if "model" in patterns[1].fields and "model" not in patterns[0].fields:
+    of_score, of_truth = (pattern.fields for pattern in patterns)
+    if not of_score:
+        raise ParameterError(
+            f"score={score!r} must hold {{label}}, or {{model}} where a model has one column of scores."
+        )
+    if "model" in of_truth and "model" not in of_score:
         raise ParameterError(f"truth={truth!r} holds {{model}}, and score={score!r} does not: add it there.")
+    if ("label" in of_score) != ("label" in of_truth):
+        raise ParameterError(f"score={score!r} and truth={truth!r}: both must hold {{label}}, or neither.")
     scores, truths = _matched(*patterns, names)
     pairs = _chosen(*patterns, scores, truths)
     _check_complete(*patterns, scores, truths, pairs)
@@ -85,7 +92,9 @@ def paired(score: str, truth: str, names: Sequence[str]) -> dict[Key, Pair]:
 
 def _matched(score: Pattern, truth: Pattern, names: Sequence[str]) -> tuple[Readings, Readings]:
     """The columns of scores and those of truths; what both patterns match is an error."""
-    scores = {name: keys for name in names if (keys := score.readings(name))}
+    # A column of truths that is named by itself is no score, whatever it is called.
+    of_scores = [name for name in names if truth.fields or name != str(truth)]
+    scores = {name: keys for name in of_scores if (keys := score.readings(name))}
     truths = {name: keys for name in names if (keys := truth.readings(name))}
     for pattern, found in ((score, scores), (truth, truths)):
         if not found:
@@ -115,7 +124,7 @@ def _chosen(score: Pattern, truth: Pattern, scores: Readings, truths: Readings) 
 
 
 def _truth_key(truth: Pattern, key: Key) -> Key:
-    return key if "model" in truth.fields else Key(None, key.label)
+    return key if "model" in truth.fields else key._replace(model=None)
 
 
 def _check_one_reading(column: str, pattern: Pattern, keys: Sequence[Key]) -> None:

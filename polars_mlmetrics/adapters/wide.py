@@ -30,7 +30,7 @@ def from_wide(
     sample: Names = None,
     keep: Names = None,
 ) -> AnyFrame:
-    """Make the long table from a wide one, which has a column of scores and a column of truths for each label.
+    """Make the long table from a wide one, which has columns of scores and truths for each label, or for each model.
 
     Rows come by sample in the order of the table, then by model, then by label in the order of the columns of scores.
     Scores of several numeric types become Float64; truths of several become Int64, or Float64 if one is not an integer
@@ -42,7 +42,8 @@ def from_wide(
         One row per sample.
     score, truth
         The pattern of the column names: `"p_{label}"`, or `"p_{model}_{label}"` for a column `model` in the result. The
-        truths can be one set per model, or one set for all. A field is one or more characters; the rest of a pattern
+        truths can be one set per model, or one set for all. If a sample has no labels, but each model a column of
+        scores, it is `score="p_{model}", truth="y"`. A field is one or more characters; the rest of a pattern
         must match exactly. A column that matches both patterns is an error. So is one that can be read in two ways,
         unless only one of them has a truth.
     sample
@@ -69,22 +70,28 @@ def from_wide(
     │ 8      ┆ cat   ┆ 0.4   ┆ 0     │
     │ 8      ┆ dog   ┆ 0.7   ┆ 1     │
     └────────┴───────┴───────┴───────┘
+
+    Two models, each with a column of scores:
+
+    >>> wide = pl.DataFrame({"id": [7, 8], "p_old": [0.9, 0.4], "p_new": [0.2, 0.7], "bought": [1, 0]})
+    >>> mlm.from_wide(wide, score="p_{model}", truth="bought", sample="id").rows()
+    [('old', 7, 0.9, 1), ('new', 7, 0.2, 1), ('old', 8, 0.4, 0), ('new', 8, 0.7, 0)]
     """
     schema = schema_of(frame, "from_wide")
     named = {*column_names("sample", sample), *column_names("keep", keep)}
     pairs = paired(score, truth, [name for name in schema if name not in named])
     scores, truths = zip(*pairs.values(), strict=True)
-    models = [key.model for key in pairs if key.model is not None]
+    models, labels = ([value for value in of_keys if value is not None] for of_keys in zip(*pairs, strict=True))
     made = {
         **({"model": literal_array(models)} if models else {}),
-        "label": literal_array([key.label for key in pairs]),
+        **({"label": literal_array(labels)} if labels else {}),
         "score": array_of("score", [(name, pl.col(name), schema[name]) for name in scores]),
         "truth": array_of("truth", [(name, pl.col(name), schema[name]) for name in truths]),
     }
     used = [name for pair in pairs.values() for name in pair]
-    if keep is None:
+    if keep is None and labels:
         left = [name for name in schema if name not in named and name not in used and is_number(schema[name])]
-        check_left(score, list(dict.fromkeys(key.label for key in pairs)), left)
+        check_left(score, list(dict.fromkeys(labels)), left)
     others = OtherColumns(frame, sample, keep, used=used, made=list(made))
     return as_given(frame, others.select(others.rows, made).explode(list(made)))
 

@@ -55,6 +55,17 @@ def test_a_column_for_each_label(as_frame: Any) -> None:
     assert rows(long) == [(8, "b", 0.9, 1), (8, "a", 0.2, 0), (7, "b", None, None), (7, "a", 0.7, 1)]
 
 
+@both_frames
+def test_a_column_for_each_model_and_no_label(as_frame: Any) -> None:
+    """One truth for all, even where the pattern of scores would match it; or one for each model."""
+    wide = as_frame({"id": [7, 8], "p_b": [0.9, None], "p_a": [0.2, 0.7], "p_true": [1, 0], "n": [3, 4]})
+    long = from_wide(wide, "p_{model}", "p_true", sample="id")
+    assert rows(long) == [("b", 7, 0.9, 1, 3), ("a", 7, 0.2, 1, 3), ("b", 8, None, 0, 4), ("a", 8, 0.7, 0, 4)]
+    assert long.lazy().collect_schema().names() == ["model", "sample", "score", "truth", "n"]
+    of_each = as_frame({"p_b": [0.9], "p_a": [0.2], "y_a": [1], "y_b": [0]})
+    assert rows(from_wide(of_each, "p_{model}", "y_{model}")) == [("b", 0, 0.9, 0), ("a", 0, 0.2, 1)]
+
+
 def test_models_come_in_order_and_need_not_have_all_labels() -> None:
     wide = pl.DataFrame({"p_m2_b": [0.1], "p_m1_a": [0.2], "p_m2_a": [0.3], "y_a": [1], "y_b": [0]})
     long = from_wide(wide, "p_{model}_{label}", "y_{label}")
@@ -138,9 +149,12 @@ def test_columns_that_do_not_pair_are_named(columns: list[str], patterns: tuple[
         ("p_{labl}", "y_{label}", PARAMETER, "Did you mean 'label'?"),
         ("p_{label}", "y_{modell}_{label}", PARAMETER, "Did you mean 'model'?"),
         ("p_{}", "y_{label}", PARAMETER, "field '' is not one of the fields (label, model)"),
-        ("p_", "y_{label}", PARAMETER, "score='p_' must hold {label} once"),
-        ("p_{label}", "{model}", PARAMETER, "truth='{model}' must hold {label} once"),
-        ("p_{label}_{label}", "y_{label}", PARAMETER, "must hold {label} once"),
+        ("p_", "y_{label}", PARAMETER, "score='p_' must hold {label}, or {model} where a model has one column of"),
+        ("p_{label}", "{model}", PARAMETER, "truth='{model}' holds {model}, and score='p_{label}' does not: add it"),
+        ("p_{label}", "y", PARAMETER, "score='p_{label}' and truth='y': both must hold {label}, or neither"),
+        ("p_{model}", "y_{label}", PARAMETER, "score='p_{model}' and truth='y_{label}': both must hold {label}, or"),
+        ("p_{label}_{label}", "y_{label}", PARAMETER, "may hold {label} once only"),
+        ("p_{model}", "z", COLUMN, "truth pattern 'z' is not matched by any column of the table"),
         ("{model}{label}{model}", "y_{label}", PARAMETER, "may hold {model} once only"),
         ("p_{label}", "{model}_{label}", PARAMETER, "holds {model}, and score='p_{label}' does not"),
         (3, "y_{label}", PARAMETER, "score takes a pattern of column names"),

@@ -83,7 +83,7 @@ def test_what_is_said_of_your_own_data_runs(folder: Path) -> None:
     """Each line of the table, in its order, in a folder with such data."""
     table = README.partition("## Your own data")[2].partition("\n\nIntervals")[0]
     lines = [line for row in table.splitlines() for line in re.findall(r"`([^`]+)`", row)]
-    assert len(lines) == 9
+    assert len(lines) == 10
     pl.DataFrame({"p": [0.9, 0.2, 0.7], "bought": ["yes", "no", "no"]}).write_csv("p.csv")
     day = pl.DataFrame({"id": [1, 2], "score": [0.9, 0.1], "truth": [1, 0]})
     day.write_parquet("logs/1.parquet", mkdir=True)
@@ -93,6 +93,7 @@ def test_what_is_said_of_your_own_data_runs(folder: Path) -> None:
     model = LogisticRegression().fit(rows, y)
     worse = LogisticRegression().fit(rows, y[::-1])
     names = {"pl": pl, "mlm": mlm, "X": rows, "y": y, "model": model, "runs": pl.DataFrame(grades)}
+    names["wide"] = pl.DataFrame({"id": [1, 2], "y": [1, 0], "p_old": [0.1, 0.9], "p_new": [0.8, 0.3]})
     names |= {"old": worse, "new": model}
     shown = []
     for line in lines:
@@ -100,11 +101,12 @@ def test_what_is_said_of_your_own_data_runs(folder: Path) -> None:
         if line.startswith("log = "):
             names["log"] = names["result"]
         shown.append(names["result"])
-    csv, binary, metric, _, compared, _, problems, ranking, in_passes = shown
+    csv, binary, metric, _, compared, of_wide, _, problems, ranking, in_passes = shown
     assert csv.item() == 2 / 3  # of two predicted rows one is true, and no true one is missed
     assert binary.columns == ["sample", "score", "truth"]
     assert mlm.evaluate(binary, metric).item() == 1
     assert compared.select("value", "baseline_value").row(0) == (1, 0)
+    assert dict(mlm.evaluate(of_wide, metric, by="model").rows()) == {"old": 0, "new": 1}
     assert "truth_null" in problems["problem"]
     assert ranking.item() == in_passes.item() == 1
 

@@ -23,7 +23,7 @@ from polars_mlmetrics.engine.at_thresholds import (
 )
 from polars_mlmetrics.engine.folds import fold, matched
 from polars_mlmetrics.engine.formula_reader import FormulaReader
-from polars_mlmetrics.engine.plan import Plan, ReadFormulas
+from polars_mlmetrics.engine.plan import Plan, ReadFormulas, Runs
 from polars_mlmetrics.engine.replicates import WITHOUT, Replicates
 from polars_mlmetrics.engine.sources import MergedSource, Source, TableSource
 from polars_mlmetrics.engine.thinning import COUNTS, PAST_ALL, POINT, THRESHOLD, Thinning
@@ -164,26 +164,57 @@ class MetricCurve:
 
     def _of_points(self, metric: Node) -> Source | None:
         """The counts of the points as a source; None where a metric reads more of the rows, or is of other rows."""
-        if self.question.confidence is not None or any(isinstance(node, OverTargets) for node in metric.walk()):
+        columns = self._counted(metric, (_TP, _FP), (_TRUE - _TP, _OTHER - _FP), pl.col(N_ROWS))
+        if any(measure.grain != "group" for measure in metric.measures()) or not self._follows_from(columns, metric):
             return None
-        columns = self._known(metric, (_TP, _FP), (_TRUE - _TP, _OTHER - _FP))
-        columns |= {f"n_rows{self._reader(measure).suffix}": pl.col(N_ROWS) for measure in self._of_same_rows(metric)}
-        # A group in which one of these rows is broken has no points.
-        of_curve = next(decisions_of(metric)), of_rows_of(self._cells.in_runs(), self._like)
-        nothing = {name for measure in of_curve for name in broken_in(self._reader(measure))}
-        for measure in metric.measures():
-            is_plain = measure.grain == "group" and not measure.is_from_elsewhere
-            if not is_plain or not self._names_of(measure) <= columns.keys() | nothing:
-                return None
         tried = pl.col(THRESHOLD).is_not_null(), pl.col(POINT) != PAST_ALL
         table = self.points.filter(*tried).with_columns(**columns)
         return TableSource(table, self._readings.schema, [*self.by, THRESHOLD])
 
     def _of_rows(self, metric: Node, points: pl.LazyFrame) -> Source:
-        """The rows of a log, or the cells of a state, at each threshold of their group as a source."""
+        """The rows of a log, or the cells of a log or a state, at each threshold of their group as a source."""
         thresholds = Thresholds(points, self.by)
         sides_of = self._sides_of_state if self.question.is_of_state else self._sides_of_log
+        if not self.question.is_of_state and self._cells.bins is not None:
+            nothing = [pl.lit(0)] * 2
+            counts = self._counted(metric, nothing, nothing, pl.lit(0))
+            sides_of = self._sides_of_cells if self._follows_from(counts, metric) else sides_of
         return AtThresholds(sides_of(metric, thresholds), thresholds, self._readings.schema)
+
+    def _follows_from(self, counts: Collection[str], metric: Node) -> bool:
+        """Whether all that a metric reads of the rows are these counts, of whole groups and labels."""
+        if self.question.confidence is not None or any(isinstance(node, OverTargets) for node in metric.walk()):
+            return False
+        # A group in which one of these rows is broken has no points.
+        of_curve = next(decisions_of(metric)), of_rows_of(self._cells.in_runs(), self._like)
+        nothing = {name for measure in of_curve for name in broken_in(self._reader(measure))}
+        measures = list(metric.measures())
+        is_told = (self._names_of(measure) <= {*counts, *nothing} for measure in measures)
+        return not any(measure.is_from_elsewhere for measure in measures) and all(is_told)
+
+    def _counted(
+        self, metric: Node, predicted: Sequence[pl.Expr], left: Sequence[pl.Expr], n_rows: pl.Expr
+    ) -> dict[str, pl.Expr]:
+        """The statistics of a metric that follow from total weights and the number of rows, by name."""
+        rows = {f"n_rows{self._reader(measure).suffix}": n_rows for measure in self._of_same_rows(metric)}
+        return self._known(metric, predicted, left) | rows
+
+    def _runs_of_cells(self, metric: Node, by: Sequence[str]) -> tuple[list[str], Runs]:
+        """The cells of a log or a state, by label for a metric that is an average of labels; and their keys."""
+        keys = list(dict.fromkeys([*by, *([self._like.table.label] if is_by_label(metric) else [])]))
+        plan = Plan(self.question.source, keys, self.question.query.readings)
+        return keys, plan.runs(of_rows_of(self._cells.in_runs(), self._like))
+
+    def _placed(self, runs: Runs, thresholds: Thresholds) -> pl.LazyFrame:
+        """Cells with the place of the highest threshold at which they are predicted."""
+        cells, ends = runs.table.filter(runs.key.is_finite()), end_of_cell(runs.key, self._cells)
+        return thresholds.placed(cells, ends, inclusive=False).cache()
+
+    def _sides_of_cells(self, metric: Node, thresholds: Thresholds) -> SidesOf:
+        keys, runs = self._runs_of_cells(metric, self.by)
+        cells, nothing = self._placed(runs, thresholds), [pl.lit(0)] * 2
+        sides = (self._counted(metric, *of, runs.n_rows) for of in ((runs.sums, nothing), (nothing, runs.sums)))
+        return sides_of_tables(*(TableSource(cells.select(*keys, PLACE, **of), self._readings.schema) for of in sides))
 
     def _sides_of_log(self, metric: Node, thresholds: Thresholds) -> SidesOf:
         query, first = self.question.query, next(decisions_of(metric))
@@ -199,17 +230,15 @@ class MetricCurve:
         return sides_of_rows(source_of(query, self.question.passes), query.roles.sample, placed)
 
     def _sides_of_state(self, metric: Node, thresholds: Thresholds) -> SidesOf:
-        query, state = self.question.query, self.question.state
+        state = self.question.state
         assert state is not None
         by = self.by if self.question.confidence is None else [*self.by, WITHOUT]
-        keys = list(dict.fromkeys([*by, *([self._like.table.label] if is_by_label(metric) else [])]))
-        runs = Plan(state, keys, query.readings).runs(of_rows_of(self._cells.in_runs(), self._like))
+        keys, runs = self._runs_of_cells(metric, by)
         nothing = [pl.lit(0)] * 2
         of_predicted, of_left = self._known(metric, runs.sums, nothing), self._known(metric, nothing, runs.sums)
         for measure in metric.measures():
             self._check_stored(measure, of_left)
-        cells, ends = runs.table.filter(runs.key.is_finite()), end_of_cell(runs.key, self._cells)
-        cells = thresholds.placed(cells, ends, inclusive=False).cache()
+        cells = self._placed(runs, thresholds)
         predicted, left = (cells.select(*keys, PLACE, **side) for side in (of_predicted, of_left))
         # What is not predicted anywhere counts at every threshold.
         others = {name for measure in metric.measures() for name in self._names_of(measure)} - of_left.keys()

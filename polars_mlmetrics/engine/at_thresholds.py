@@ -72,7 +72,7 @@ class Thresholds:
     def placed_by_cell(self, rows: pl.LazyFrame, cell: pl.Expr, ends: pl.Series) -> pl.LazyFrame:
         """The same, of rows by their cells, which end at these scores: where each threshold is such an end."""
         number = pl.int_range(pl.len()).cast(pl.Float64).alias(_CELL)
-        cells = self._table.select(self.by).unique().with_columns(pl.lit(0).alias(_ALL))
+        cells = self._table.select(*self.by, _ALL).unique()
         cells = cells.join(pl.LazyFrame({_ALL: 0, _END: ends}).with_columns(number), on=_ALL).drop(_ALL)
         placed = self.placed(cells, pl.col(_END), inclusive=False).drop(_END)
         coded = rows.with_columns(cell.alias(_CELL))

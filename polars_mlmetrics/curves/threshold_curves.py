@@ -16,6 +16,7 @@ from polars_mlmetrics.engine.at_thresholds import (
     INFINITE,
     PLACE,
     AtThresholds,
+    SharedTables,
     SidesOf,
     Thresholds,
     sides_of_rows,
@@ -109,7 +110,8 @@ class MetricCurve:
         by_label = is_by_label(metric) or self._like.table.label in by
         self._cells = cells_of(question, self._like, bins, by_label=by_label)
         self._thinning = thinning
-        self.points = question.source.held(self._points_of(question.source))
+        self._source = question.source if self._cells.bins is None else SharedTables(question.source)
+        self.points = question.source.held(self._points_of(self._source))
         schema = pl.Schema({**question.source.schema, THRESHOLD: pl.Float64(), PLACE: pl.Int64()})
         self._readings = ReadFormulas(schema, question.query.roles)
 
@@ -123,10 +125,10 @@ class MetricCurve:
 
     def without_each(self, key: str) -> MetricCurve:
         """The curve without each value of a key in turn, from the cells of all: its values are those of points."""
-        source, without = self.question.source, copy(self)
-        others = Replicates(source, [name for name in self.by if name != key], key)
+        without = copy(self)
+        others = Replicates(self._source, [name for name in self.by if name != key], key)
         points = self._points_of(others, has_empty_runs=True)
-        without.points = source.held(points.filter(pl.col(key).is_not_null()))
+        without.points = self.question.source.held(points.filter(pl.col(key).is_not_null()))
         return without
 
     def is_of_cells(self, metric: Node) -> bool:
@@ -202,7 +204,7 @@ class MetricCurve:
     def _runs_of_cells(self, metric: Node, by: Sequence[str]) -> tuple[list[str], Runs]:
         """The cells of a log or a state, by label for a metric that is an average of labels; and their keys."""
         keys = list(dict.fromkeys([*by, *([self._like.table.label] if is_by_label(metric) else [])]))
-        plan = Plan(self.question.source, keys, self.question.query.readings)
+        plan = Plan(self._source, keys, self.question.query.readings)
         return keys, plan.runs(of_rows_of(self._cells.in_runs(), self._like))
 
     def _placed(self, runs: Runs, thresholds: Thresholds) -> pl.LazyFrame:

@@ -10,13 +10,14 @@ The cells of a state are such intervals already: their sums count once as predic
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import polars as pl
 
 from polars_mlmetrics.engine.packing import even
-from polars_mlmetrics.engine.partials import Partial, PartialTable
+from polars_mlmetrics.engine.partials import Partial, PartialKind, PartialTable
 from polars_mlmetrics.engine.ranking import UNIT, code_of, zero_if_apart
-from polars_mlmetrics.engine.sources import LogSource, Source
+from polars_mlmetrics.engine.sources import LogSource, OfSource, Source
 from polars_mlmetrics.engine.thinning import THRESHOLD
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.statistic import Statistic
@@ -116,6 +117,25 @@ def sides_of_tables(predicted: Source, others: Source) -> SidesOf:
         return [(of_predicted, of_others) for of_predicted, of_others in found]
 
     return sides_of
+
+
+class SharedTables(OfSource):
+    """A source whose tables of runs are worked out once, however many plans read them."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.schema = source.schema
+        self._tables: dict[tuple[Any, ...], PartialTable] = {}
+
+    def partials(self, partials: Sequence[Partial], by: list[str]) -> list[PartialTable]:
+        return [self._shared(each, by) for each in partials]
+
+    def _shared(self, partial: Partial, by: list[str]) -> PartialTable:
+        key = (PartialKind.of(partial, by), *by, *partial.fold.statistics)
+        if key not in self._tables:
+            [(table, keys)] = self.source.partials([partial], by)
+            self._tables[key] = table.cache(), keys
+        return self._tables[key]
 
 
 class AtThresholds(Source):

@@ -191,7 +191,9 @@ WHOLE_NAMED = pl.when(pl.col("slice") == "").then(pl.lit("(all)")).otherwise("sl
 def _named(table: pl.DataFrame, settings: Settings) -> pl.DataFrame:
     """A table without the columns that tell nothing more; the whole is named."""
     is_sliced = {"sliced_by", "slice"} <= set(table.columns)
-    table = table.drop(_told(settings), strict=False)
+    ends = [f"{name}_{end}" for name in table.columns for end in ("low", "high") if f"{name}_{end}" in table.columns]
+    nowhere = [name for name in ends if table.height and table[name].null_count() == table.height]
+    table = table.drop(*_told(settings), *nowhere, strict=False)
     return table.with_columns(WHOLE_NAMED) if is_sliced else table
 
 

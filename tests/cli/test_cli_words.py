@@ -74,3 +74,10 @@ def test_a_table_says_why_its_first_value_lacks(printed: Printed) -> None:
     assert printed(f"{line} --passes 2 -f table").endswith("\n--tidy says why a value is null or NaN\n")
     assert run("state stars.parquet --truth stars -m f1 -o state.parquet") == 0
     assert why in " ".join(printed("finish state.parquet -f table").split())
+
+
+def test_a_table_has_no_ends_where_no_value_has_one(printed: Printed) -> None:
+    """A count has no interval; in CSV the columns of its ends are there, and empty."""
+    line = "evaluate log.parquet -m f1 n_samples --by model --ci"
+    assert printed(f"{line} -f table").split("\n")[0].split() == ["model", "f1", "f1_low", "f1_high", "n_samples"]
+    assert printed(line).startswith("model,f1,f1_low,f1_high,n_samples,n_samples_low,n_samples_high\n")

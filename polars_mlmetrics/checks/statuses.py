@@ -75,6 +75,7 @@ def row_text(keys: dict[str, Any]) -> str:
     names, of_slice = list(keys), keys["slice"] or ""
     place = names.index("sliced_by")
     # The columns of the slice follow, and the slice names them; then a model and a metric may.
-    others = [name for name in names[place + 2 :] if keys[name] is not None and name not in of_slice]
+    named = (keys["sliced_by"] or "").split(", ")
+    others = [name for name in names[place + 2 :] if keys[name] is not None and name not in named]
     before, after = ([shown_row([name], [keys[name]]) for name in part] for part in (names[:place], others))
     return ", ".join([*before, *(["…" if hides_values() else of_slice] if of_slice else []), *after])

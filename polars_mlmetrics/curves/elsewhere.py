@@ -39,11 +39,11 @@ def value_elsewhere(
             "Choose on one part of the log with where=, and evaluate on the other."
         )
     cut, keys = _in_folds(question, folds), [*by, FOLD]
-    curve = MetricCurve(cut, keys, metric, every, bins)
-    is_of_cells = curve.is_of_cells(metric)
-    others = (
-        curve.without_each(FOLD) if is_of_cells else MetricCurve(_without_each(cut, folds), keys, metric, every, bins)
-    )
+    curve = MetricCurve(cut, keys, metric, Thinning(2), bins)
+    if curve.is_of_cells(metric):
+        others = curve.without_each(FOLD, every)
+    else:
+        others = MetricCurve(_without_each(cut, folds), keys, metric, every, bins)
     return curve.pooled(metric, best_of(others, keys), by)
 
 

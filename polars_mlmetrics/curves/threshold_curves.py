@@ -123,11 +123,12 @@ class MetricCurve:
         # A row of -inf is predicted at no threshold, and its cell does not tell it from the others there.
         return points.filter(pl.col(THRESHOLD).is_null() | (pl.col(THRESHOLD) > -INFINITE))
 
-    def without_each(self, key: str) -> MetricCurve:
+    def without_each(self, key: str, thinning: Thinning) -> MetricCurve:
         """The curve without each value of a key in turn, from the cells of all: its values are those of points."""
         without = copy(self)
+        without._thinning = thinning
         others = Replicates(self._source, [name for name in self.by if name != key], key)
-        points = self._points_of(others, has_empty_runs=True)
+        points = without._points_of(others, has_empty_runs=True)
         without.points = self.question.source.held(points.filter(pl.col(key).is_not_null()))
         return without
 

@@ -125,8 +125,9 @@ def is_parquet(frame: pl.LazyFrame) -> bool:
 
 
 def parquet_paths(frame: pl.LazyFrame) -> list[str]:
-    """The files of a bare scan of parquet files."""
-    return [str(path) for path in frame._ldf.visit().view_current_node().paths]
+    """The files of a bare scan of parquet files; none for any other frame."""
+    node = scan_node(frame) if is_parquet(frame) else None
+    return [] if node is None else [str(path) for path in node.paths]
 
 
 def guessed_numbers(frame: pl.LazyFrame) -> list[str] | None:

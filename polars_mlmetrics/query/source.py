@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 import polars as pl
 
-from polars_mlmetrics.data.frames import is_parquet, parquet_paths
+from polars_mlmetrics.data.frames import parquet_paths
 from polars_mlmetrics.engine.buckets import OF_LOG
 from polars_mlmetrics.engine.covers import Covers
 from polars_mlmetrics.engine.list_slices import ListSlices
@@ -49,7 +49,8 @@ def passes_of(
 def _warn_of_many_rows(query: Query) -> None:
     """Warn before rows are read at once that would not fit, as the footers of parquet files here tell."""
     looking = next((measure for measure in query.measures if measure.probe.looks_at_samples), None)
-    if looking is None or not is_parquet(query.frame) or any(map(is_url, parquet_paths(query.frame))):
+    paths = [] if looking is None else parquet_paths(query.frame)
+    if looking is None or not paths or any(map(is_url, paths)):
         return
     n_rows: int = query.frame.select(pl.len()).collect().item()
     needed, free = n_rows * BYTES_A_ROW, free_memory()

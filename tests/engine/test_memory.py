@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from io import StringIO
+from io import BytesIO, StringIO
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -156,6 +156,7 @@ def test_more_rows_than_would_fit_are_a_warning(verb: str, tmp_path: Path, monke
     ask(log, mlm.ndcg(), passes="auto")  # warnings are errors in these tests
     ask(log, mlm.accuracy())
     ask(LOG.lazy(), mlm.ndcg())
+    ask(pl.scan_parquet(BytesIO(file.read_bytes())), mlm.ndcg())  # what is in memory has no files
     monkeypatch.setattr(source, "free_memory", lambda: 40_000)
     ask(log, mlm.ndcg())
 

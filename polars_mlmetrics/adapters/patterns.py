@@ -93,7 +93,7 @@ def paired(score: str, truth: str, names: Sequence[str]) -> dict[Key, Pair]:
 def _matched(score: Pattern, truth: Pattern, names: Sequence[str]) -> tuple[Readings, Readings]:
     """The columns of scores and those of truths; what both patterns match is an error."""
     # A column of truths that is named by itself is no score, whatever it is called.
-    of_scores = [name for name in names if truth.fields or name != str(truth)]
+    of_scores = [name for name in names if truth.fields or name not in truth.texts]
     scores = {name: keys for name in of_scores if (keys := score.readings(name))}
     truths = {name: keys for name in names if (keys := truth.readings(name))}
     for pattern, found in ((score, scores), (truth, truths)):

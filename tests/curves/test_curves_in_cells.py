@@ -48,7 +48,7 @@ def log_of(seed: int, rows: int = 120) -> pl.DataFrame:
     )
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("given", [{}, {"ci": 0.9}, {"passes": 2, "progress": False}], ids=["", "ci", "passes"])
 @pytest.mark.parametrize("by", [None, "model", ["model", "part"]], ids=str)
 @pytest.mark.parametrize("name", METRICS)
@@ -64,7 +64,7 @@ def test_each_value_is_that_of_the_metric_at_its_threshold(name: str, by: Any, g
             assert row["value"] == pytest.approx(expected, rel=1e-12), row
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("folds", [None, 3])
 @pytest.mark.parametrize("by", [None, "model"])
 @pytest.mark.parametrize("name", [name for name in METRICS if name != "a difference"])

@@ -233,8 +233,10 @@ def copies_left_out(settings: Settings) -> tuple[int, int] | None:
     if "dedupe" not in settings.table("prepare") or STDIN in settings.get("logs"):
         return None
     log = _made_alike(settings)
-    rows, left = (done(log, log.run()), _without_copies(log, settings))
-    n_rows, n_left = (each.run().lazy().select(pl.len()).collect().item() for each in (rows, left))
+    rows = done(log, log.run())
+    n_rows, n_left = (
+        each.run().lazy().select(pl.len()).collect().item() for each in (rows, _without_copies(rows, settings))
+    )
     return n_rows - n_left, n_rows
 
 

@@ -86,8 +86,8 @@ def best_threshold(
         A condition: the rows to choose on. Of a state it takes the by columns.
     folds
         Into how many folds (2 to 64) the samples are cut, by a hash of their ids, for `value_elsewhere`. A metric that
-        is the value of one point takes none. Of a state these are made of its buckets. Five folds take about ten times
-        as long as none, with `bins=` about three times.
+        is the value of one point takes none. Of a state these are made of its buckets. Five folds take about eight
+        times as long as none, with `bins=` about three times.
     bins
         Try the edges of so many cells of a fixed grid, as in `curve`, and not every score: quicker for many rows, whose
         scores must be probabilities. A metric that is the value of one point has `bins=` of its own. A state has those

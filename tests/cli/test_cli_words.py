@@ -81,3 +81,11 @@ def test_a_table_has_no_ends_where_no_value_has_one(printed: Printed) -> None:
     line = "evaluate log.parquet -m f1 n_samples --by model --ci"
     assert printed(f"{line} -f table").split("\n")[0].split() == ["model", "f1", "f1_low", "f1_high", "n_samples"]
     assert printed(line).startswith("model,f1,f1_low,f1_high,n_samples,n_samples_low,n_samples_high\n")
+
+
+def test_a_file_that_was_renamed_is_an_error_with_the_option_for_it(refused: Refused) -> None:
+    LOG.write_parquet("logs/1.parquet", mkdir=True)
+    line = "update logs --into states -m f1 --by model -q -o files.csv --overwrite"
+    assert run(line) == 0
+    Path("logs/1.parquet").rename("logs/2.parquet")
+    refused(line, 3, "--gone drop deletes the old state.")

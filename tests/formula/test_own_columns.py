@@ -230,7 +230,7 @@ def test_a_formula_names_its_columns(price: pl.Expr, fold: str) -> None:
         mlm.evaluate(LOG, mean_price())
 
 
-MARKED = LOG.with_columns(mark=pl.Series(["8", "n/a", "6", "7", "", "2", "n/a"]), soft=pl.col("score") * 0.5)
+MARKED = LOG.with_columns(mark=pl.Series(["8", "n/a", "6", "7", "", "2", "n/a"]))
 MARK = pl.col("mark").cast(pl.Float64, strict=False)
 IS_KNOWN = MARK.is_not_null()
 

@@ -93,9 +93,12 @@ class Comparison(ABC):
         It adds to the plan what it needs at once.
         """
 
-    def table(self) -> pl.LazyFrame:
-        """The differences of every candidate, in every group."""
-        return self._judged(stacked(self._query, self._of_grouping, [self._model.name, *COLUMNS]))
+    def table(self, apart: Sequence[str] = ()) -> pl.LazyFrame:
+        """The differences of every candidate, in every group.
+
+        Slicings that stand `apart` are a family of their own: others have the verdicts that they have without them.
+        """
+        return self._judged(stacked(self._query, self._of_grouping, [self._model.name, *COLUMNS]), apart)
 
     def paired_table(self) -> pl.LazyFrame:
         """The same; an error where no group has a pair."""
@@ -152,11 +155,12 @@ class Comparison(ABC):
         """How many clusters the pairs of a group are in; null where that is not known."""
         return pl.col(N_PAIRS)
 
-    def _judged(self, table: pl.LazyFrame) -> pl.LazyFrame:
+    def _judged(self, table: pl.LazyFrame, apart: Sequence[str]) -> pl.LazyFrame:
         """The table, with p adjusted and with verdicts."""
         family: list[str | pl.Expr] = ["metric", pl.col(self._model.name)]
         if self._query.slices is not None:
             family.append(pl.col("slice") == "")  # a column may be called "", and `sliced_by` is "" then too
+            family.append(pl.col("sliced_by").is_in(list(apart)))
         adjusted = pl.col("p") if self._adjust is None else benjamini_hochberg(family)
         table = table.with_columns(adjusted.alias("p_adjusted"))
         can_be_judged = pl.col("verdict").is_not_null()

@@ -25,14 +25,21 @@ from polars_mlmetrics.formula.row_counts import WEIGHT
 from polars_mlmetrics.metrics.calibration import calibration_error
 from polars_mlmetrics.metrics.decisions import f1
 from polars_mlmetrics.metrics.probabilities import log_loss, multiclass_log_loss
-from polars_mlmetrics.metrics.rankings import label_ranking_average_precision, top_k_accuracy
+from polars_mlmetrics.metrics.rankings import (
+    label_ranking_average_precision,
+    ndcg,
+    recall_at,
+    reciprocal_rank,
+    top_k_accuracy,
+)
+from polars_mlmetrics.metrics.regression import mae, r2, rmse
 from polars_mlmetrics.metrics.separation import average_precision, roc_auc
 from polars_mlmetrics.query.keys import Keys, listed
 from polars_mlmetrics.query.question import Question, check_clusters
 from polars_mlmetrics.query.written import metrics_of
 from polars_mlmetrics.reporting.asked import MODEL, REPORT, WHOLE, ReportQuestion, dtype_of, name_of
-from polars_mlmetrics.reporting.curve_tables import areas_of, best_of, curves_of
-from polars_mlmetrics.reporting.label_tables import LabelTables, labels_of
+from polars_mlmetrics.reporting.curve_tables import DECISIONS, areas_of, best_of, curves_of, decisions_of
+from polars_mlmetrics.reporting.label_tables import N_ROWS, LabelTables, labels_of, rows_of
 from polars_mlmetrics.reporting.looks import MOST_SERIES
 
 WEIGHT_OF_ROWS = "weight of the rows"
@@ -57,6 +64,8 @@ class Answers:
     """None where there is no column of labels, or no metric has a value for each."""
     sliced_labels: str
     """The slicing of labels; "" where there is none."""
+    decisions: pl.DataFrame | None
+    """The counts of a confusion matrix, at the threshold in use; None where there is none."""
     curves: dict[str, pl.DataFrame]
     areas: pl.DataFrame | None
     """Under the curves: a column for each kind that has an area."""
@@ -73,12 +82,17 @@ def answered(asked: ReportQuestion) -> Answers:
     given, asked = asked.frame, asked.held()
     _check_rows(asked)
     # How ids are written in its files, only a scan can say.
-    problems = problems_of(asked, given if scan_node(given) is not None else asked.frame)
+    rows = given if scan_node(given) is not None else asked.frame
+    problems = problems_of(asked, rows)
     asked = replace(asked, metrics=metrics_for(asked, problems))
+    if problems is not None and _has_no_classes(problems):
+        problems = problems_of(asked, rows)  # of these metrics: a truth that is an amount is no problem then
     if asked.cluster is not None:
         question = Question.read(REPORT, asked.frame, asked.metrics, asked.between, **asked.level, roles=asked.roles)
         check_clusters(question.query)
     values = _values(asked)
+    decisions = _decisions(asked, values)
+    values = values.filter(~pl.col("metric").is_in(list(DECISIONS)) | pl.lit(decisions is None))
     models = _models(asked, values)
     # As many as charts show.
     searched = [model for model in models[:MOST_SERIES] if model != asked.baseline_text]
@@ -94,6 +108,7 @@ def answered(asked: ReportQuestion) -> Answers:
         weights=_weights(asked),
         labels=labels_of(asked, sliced),
         sliced_labels=sliced,
+        decisions=decisions,
         curves=curves,
         areas=areas_of(asked, curves, values),
         best=best_of(asked) if "threshold" in curves else None,
@@ -127,10 +142,21 @@ def _models(asked: ReportQuestion, values: pl.DataFrame) -> list[str]:
 
 
 def _values(asked: ReportQuestion) -> pl.DataFrame:
-    """The headline by slice, the other metrics of the whole."""
-    parts = [_evaluated(asked, [asked.headline], asked.all_slices, tidy=True)]
-    parts += [_evaluated(asked, asked.metrics[1:], [], tidy=True)] if asked.metrics[1:] else []
-    return pl.concat(parts, how="diagonal")
+    """The headline by slice, the other metrics of the whole, and of a log the counts of decisions."""
+    headline = asked.headline
+    of_whole = [*asked.metrics[1:], *(decisions_of(asked) if asked.contents is None else [])]
+    if asked.all_slices and asked.has_baseline and asked.contents is None:
+        # How many samples a slice has, a comparison says: here it would cost as much as all else.
+        slices = _evaluated(asked, [headline, rows_of(headline)], asked.all_slices)
+        name = headline.output_name
+        columns = {name: "value", f"{name}_low": "low", f"{name}_high": "high", N_ROWS: "n_rows"}
+        parts = [slices.filter(pl.col("slice") != WHOLE).rename(columns).with_columns(pl.lit(name).alias("metric"))]
+        of_whole = [headline, *of_whole]
+    else:
+        parts = [_evaluated(asked, [headline], asked.all_slices, tidy=True)]
+    # The whole comes first: it has all columns.
+    parts = [_evaluated(asked, of_whole, [], tidy=True), *parts] if of_whole else parts
+    return pl.concat(parts, how="diagonal_relaxed")
 
 
 def _evaluated(asked: ReportQuestion, metrics: Sequence[Metric], slices: Sequence[Keys], **more: Any) -> pl.DataFrame:
@@ -142,19 +168,36 @@ def _evaluated(asked: ReportQuestion, metrics: Sequence[Metric], slices: Sequenc
     return asked.with_model(evaluate(asked.frame, list(metrics), **given, **asked.of_log))
 
 
+def _decisions(asked: ReportQuestion, values: pl.DataFrame) -> pl.DataFrame | None:
+    """The counts of decisions, a column each; None of a state that does not hold them."""
+    counts = decisions_of(asked)
+    if not counts:
+        return None
+    if asked.contents is None:
+        found = [pl.col("value").filter(metric=each.output_name).first().alias(each.output_name) for each in counts]
+        return values.group_by(MODEL, maintain_order=True).agg(found)
+    try:
+        return _evaluated(asked, counts, [], ci=None)
+    except StateError:
+        return None
+
+
 def _differences(asked: ReportQuestion) -> pl.DataFrame:
     """The models against the baseline: in the headline by slice, in the other metrics of the whole."""
-    parts = [_compared(asked, [asked.headline], asked.slices)]
-    parts += [_compared(asked, asked.metrics[1:], [])] if asked.metrics[1:] else []
+    parts = [compared(asked, [asked.headline], asked.all_slices)]
+    parts += [compared(asked, asked.metrics[1:], [])] if asked.metrics[1:] else []
     return pl.concat(parts, how="diagonal")
 
 
-def _compared(asked: ReportQuestion, metrics: Sequence[Metric], slices: Sequence[Keys]) -> pl.DataFrame:
+def compared(asked: ReportQuestion, metrics: Sequence[Metric], slices: Sequence[Keys]) -> pl.DataFrame:
+    """The table of `compare`."""
     assert asked.between is not None
     given = asked.frame, list(metrics), asked.between, asked.baseline, asked.roles
     # Where nothing pairs, a page still has values to show, and says that there are no pairs.
     how = {**asked.level, **asked.passes}
-    table = comparison_of(*given, slices=list(slices) or None, **how).table()
+    comparison = comparison_of(*given, slices=list(slices) or None, **how)
+    # Days are no slices to choose among: verdicts of slices are as they were without them.
+    table = comparison.table(apart=[name_of(key) for [key] in asked.days])
     return asked.with_model(table)
 
 
@@ -234,6 +277,12 @@ def _pooled(asked: ReportQuestion) -> int:
 
 # -- metrics that are not named ----------------------------------------------------------------------------------------
 
+HIGHEST_GRADE = 100
+"""Whole truths up to this are grades, where there are labels; with higher ones they are amounts."""
+
+MOST_BROKEN = 0.05
+"""Above this share of truths other than 0 and 1 they are no broken ones, but amounts or grades."""
+
 OUTSIDE = ("score_out_of_range", "score_infinite", "score_nan", "score_is_no_number")
 CLASSES = ("looks_multiclass", "classes_as_labels")
 
@@ -265,6 +314,10 @@ def metrics_for(asked: ReportQuestion, problems: pl.DataFrame | None) -> list[Me
             f1(threshold="argmax", average="macro"),
             *(top_k_accuracy(k=k) for k in (1, 5) if k < _count(problems, "labels")),
         ]
+    if _has_no_classes(problems):
+        if _are_grades(asked, problems):
+            return [ndcg(k=10), reciprocal_rank(relevant=1), recall_at(k=10, relevant=1)]
+        return [rmse(), mae(), r2()]
     is_probability = not found & set(OUTSIDE)
     metrics = [log_loss()] if is_probability else []
     metrics.append(f1() if asked.label is None else f1(average="macro"))
@@ -276,6 +329,21 @@ def metrics_for(asked: ReportQuestion, problems: pl.DataFrame | None) -> list[Me
     if asked.label is not None and _count(problems, "labels") > 1:
         metrics.append(label_ranking_average_precision())
     return metrics
+
+
+def _has_no_classes(problems: pl.DataFrame) -> bool:
+    """Whether truths are amounts or grades."""
+    shares = problems.filter(pl.col("problem") == "truth_not_binary")["share"].drop_nulls()
+    return bool((shares > MOST_BROKEN).any())
+
+
+def _are_grades(asked: ReportQuestion, problems: pl.DataFrame) -> bool:
+    """Whether there are several labels, and their truths are small whole numbers: results, and how good each is."""
+    if _count(problems, "labels") < 2:
+        return False
+    truth = asked.table.values()["truth"].cast(pl.Float64)
+    is_grade = truth.is_between(0, HIGHEST_GRADE) & (truth.floor() == truth)
+    return bool(asked.frame.select(is_grade.all()).collect().item())
 
 
 def _count(problems: pl.DataFrame, name: str) -> int:

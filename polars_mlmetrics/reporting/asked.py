@@ -189,10 +189,14 @@ class ReportQuestion:
         return signature_of(metric.tree.on_the_rest(self.roles), self.clusters)
 
     @property
+    def days(self) -> list[list[Key]]:
+        """Slicings by a date alone, for what is shown over time; those that are slices too are not among them."""
+        return [[date] for date in self.dates if [name_of(date)] not in [list(map(name_of, s)) for s in self.slices]]
+
+    @property
     def all_slices(self) -> list[list[Key]]:
-        """The slicings, and those by a date alone for what is shown over time."""
-        more = [[date] for date in self.dates if [name_of(date)] not in [list(map(name_of, s)) for s in self.slices]]
-        return [*self.slices, *more]
+        """The slicings, and those by a date alone."""
+        return [*self.slices, *self.days]
 
     def held(self) -> ReportQuestion:
         """The same of rows that are quick to read: what is more than a scan is run once, and its columns are held."""

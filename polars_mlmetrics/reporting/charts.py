@@ -19,6 +19,7 @@ from polars_mlmetrics.reporting.points import (
     curve_dots,
     curve_points,
     difference_points,
+    robust_ends,
     time_points,
     value_points,
 )
@@ -27,8 +28,8 @@ Rows = Sequence[Mapping[str, Any]]
 """The data of a chart: numbers, and texts that are safe to show."""
 
 UNIT = (0.0, 1.0)
-WIDTH, PANEL = 560, 230
-"""The widths of a chart of names, and of a panel of calibration."""
+WIDTH, PANEL, DAYS = 560, 230, 760
+"""The widths of a chart of names, of a panel of calibration, and of a chart over time."""
 OPPOSITE = {"before": "after", "after": "before"}
 
 
@@ -202,13 +203,18 @@ class Charts:
         return above if most is None else alt.vconcat(above, self._counts(rows, most), spacing=6)
 
     def _counts(self, rows: Rows, most: int) -> Any:
-        """How many rows are in each bin."""
+        """How many rows are in each bin, and how many of them are true, where that is known."""
         alt = self._alt
         counts = alt.Y("n:Q", title="rows", scale=alt.Scale(domain=[0, most]), axis=alt.Axis(tickCount=2, format="~s"))
         sides = {"x": alt.X("left:Q", title="score", scale=alt.Scale(domain=[0, 1])), "x2": "right:Q"}
-        bars = self._of(rows).mark_rect(aria=False, opacity=0.75)
-        bars = bars.encode(**sides, y=counts, y2=alt.datum(0), **self._colour())
-        return bars.properties(width=PANEL, height=46)
+        layers = [self._bars(rows, 0.4).encode(**sides, y=counts)]
+        if all(row["trues"] is not None for row in rows):
+            layers.append(self._bars(rows, 1).encode(**sides, y="trues:Q"))
+        return alt.layer(*layers).properties(width=PANEL, height=46)
+
+    def _bars(self, rows: Rows, opacity: float) -> Any:
+        bars = self._of(rows).mark_rect(aria=False, opacity=opacity)
+        return bars.encode(y2=self._alt.datum(0), **self._colour())
 
     # -- values with intervals -----------------------------------------------------------------------------------------
 
@@ -223,13 +229,13 @@ class Charts:
         rows = [{**row, "place": places[row["series"]]} for row in value_points(tidy, NAME)]
         scale = alt.Scale(domain=list(places.values()), paddingOuter=0.6)
         offset = alt.YOffset("place:N", sort="ascending", scale=scale)
-        x = self._axis(alt.X, title)
+        x = self._axis(alt.X, title, robust_ends(rows))
         several = {"yOffset": offset} if len(self._series) > 1 else {}
         layers = []
         if wholes:
             lines = self._of(wholes).mark_rule(aria=False, strokeWidth=1.2)
             layers.append(lines.encode(x=x, **self._colour(dashed=True)))
-        rules = self._of(rows).mark_rule(aria=False, strokeWidth=1.6)
+        rules = self._of(rows).mark_rule(aria=False, strokeWidth=1.6, clip=True)
         layers.append(rules.encode(y=y, x=alt.X("low:Q"), x2="high:Q", **several, **self._colour()))
         shapes = ["square"] * (len(self._series) > 1) + ["circle"] * max(len(self._series) - 1, 1)
         shape = alt.Shape("series:N", scale=alt.Scale(domain=self._series, range=shapes), legend=None)
@@ -246,24 +252,40 @@ class Charts:
         scale = alt.Scale(domain=list(words), range=list(words.values()))
         has_legend = frame["verdict"].count() > 0 and not look.for_page
         colour = alt.Color("verdict:N", scale=scale, legend=alt.Legend(title=None) if has_legend else None)
-        x = self._axis(alt.X, title)
+        x = self._axis(alt.X, title, robust_ends([{"x": 0.0}, *rows]))
         zero = self._rule([{"x": 0}], x=x)
-        rules = self._of(rows).mark_rule(aria=False, strokeWidth=1.6)
+        rules = self._of(rows).mark_rule(aria=False, strokeWidth=1.6, clip=True)
         rules = rules.encode(y=y, x=alt.X("low:Q", title=title), x2="high:Q", color=colour)
         dots = self._of(rows).mark_point(filled=True, size=52, **self._spoken())
         dots = dots.encode(y=y, x=x, color=colour, **self._described())
         return alt.layer(zero, rules, dots).properties(width=WIDTH, height=alt.Step(22))
 
-    def over_time(self, tidy: pl.DataFrame, day: str, title: str) -> Any:
-        """Lines over dates, with bands."""
+    def over_time(
+        self, tidy: pl.DataFrame, day: str, title: str, *, usual: tuple[float, float] | None = None, zero: bool = False
+    ) -> Any:
+        """Lines over dates, with bands; `usual` is a range that lies behind all of them."""
         alt, rows = self._alt, time_points(tidy, day)
         x = alt.X("time:T", title=None, axis=alt.Axis(format="%d %b", tickCount=8, grid=False))
         y = self._axis(alt.Y, title)
+        behind = [self._rule([{"y": 0}], y="y:Q")] if zero else []
+        if usual is not None:
+            low, high = usual
+            area = self._of([{"low": low, "high": high}]).mark_rect(aria=False, color=self._look.soft, opacity=0.14)
+            behind.append(area.encode(y="low:Q", y2="high:Q"))
         band = self._of(rows).mark_area(aria=False, opacity=0.16)
         band = band.encode(x=x, y=alt.Y("low:Q"), y2="high:Q", **self._colour())
         line = self._of(rows).mark_line(aria=False, strokeWidth=1.8).encode(x=x, y=y, **self._colour(dashed=True))
-        layers = [band, line, self._dots(rows, x, y)]
-        return alt.layer(*layers).properties(width=760, height=220)
+        layers = [*behind, band, line, self._dots(rows, x, y)]
+        return alt.layer(*layers).properties(width=DAYS, height=220)
+
+    def rows_over_time(self, tidy: pl.DataFrame, day: str) -> Any:
+        """How many rows each date has, in each series."""
+        alt = self._alt
+        rows = [{**row, "n": n} for row, n in zip(time_points(tidy, day), tidy.sort(day)["n_rows"], strict=True)]
+        x = alt.X("time:T", title=None, axis=alt.Axis(format="%d %b", tickCount=8, grid=False))
+        y = alt.Y("n:Q", title="rows", scale=alt.Scale(zero=True), axis=alt.Axis(tickCount=3, format="~s"))
+        lines = self._of(rows).mark_line(aria=False, strokeWidth=1.4)
+        return lines.encode(x=x, y=y, **self._colour(dashed=True)).properties(width=DAYS, height=60)
 
     def heat(self, rows: Rows, across: Sequence[str], down: Sequence[str], small: Rows = ()) -> Any:
         """A cell for each pair of names, in one of seven fixed steps; of pairs that are too small a grey mark."""

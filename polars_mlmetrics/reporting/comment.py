@@ -19,10 +19,13 @@ CHANGED = ("better", "worse")
 
 def comment_of(told: Told, title: str | None, link: str | None) -> str:
     """The comment."""
-    overall, where, _ = cards(told)
+    *rules, overall, where, _ = cards(told)
     lines = [f"### {marked(title_of(told, title))}", "", f"{overall.sign} **{marked(overall.heading)}.**"]
     if not told.slices.is_empty():
         lines[-1] += f" {where.sign} {marked(where.heading)}."
+    lines += ["", f"{marked(outside)}."] if (outside := _outside(told)) else []
+    for card in rules:
+        lines += ["", f"{card.sign} **{marked(card.heading)}.** {marked(' '.join(card.lines))}".rstrip()]
     lines += ["", marked(said)] if (said := pooled(told)) else []
     lines += ["", *(_changes(told) if told.baseline is not None else _values(told)), ""]
     lines += [f"[The whole report]({quote(link)})", ""] if link else []
@@ -45,7 +48,7 @@ def _changes(told: Told) -> list[str]:
     slices = told.judged.filter(~pl.col("repeats"), pl.col("verdict").is_in(CHANGED))
     for row in slices.head(MOST_SLICES).iter_rows(named=True):
         model = [marked(visible(told.candidate))] if several else []
-        rows.append([_word(row), *model, marked(told.metric), marked(row[SHOWN]), *_numbers_of_slice(row)])
+        rows.append([_word(row), *model, marked(told.metric), _where(told, row), *_numbers_of_slice(row)])
     table = _table(rows)
     left = slices.height - MOST_SLICES
     table += ["", f"And {many(left, 'slice', 'slices')} more that changed, with less harm."] if left > 0 else []
@@ -59,6 +62,21 @@ def _others(verdicts: pl.Series) -> str:
     counts = verdicts.value_counts(sort=True).rows()
     words = counts[0][0] if len(counts) == 1 else ", ".join(f"{count:,} {word}" for word, count in counts)
     return f"{many(len(verdicts), 'other difference', 'other differences')} of metrics: {words}."
+
+
+def _outside(told: Told) -> str:
+    """The difference without the worst slice; empty where none is worse."""
+    if told.outside is None:
+        return ""
+    row = told.outside.whole
+    ends = interval(row["low"], row["high"], of_difference=True)
+    return f"Outside of {told.outside.of}: {_with_ends(signed(row['difference']), ends)}, {_word(row)}"
+
+
+def _where(told: Told, row: dict[str, Any]) -> str:
+    """The slice of a row, and what it is without the worst one."""
+    outside = told.outside_of(row)
+    return marked(f"{row[SHOWN]} ({outside})" if outside else row[SHOWN])
 
 
 def _word(row: dict[str, Any]) -> str:

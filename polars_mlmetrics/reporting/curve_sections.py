@@ -1,4 +1,4 @@
-"""The sections of curves, calibration and time."""
+"""The sections of curves and calibration."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import polars as pl
 
 from polars_mlmetrics.data.visible import visible
 from polars_mlmetrics.formula.arithmetic import ROUNDING, ratio
-from polars_mlmetrics.reporting.asked import MODEL, name_of
+from polars_mlmetrics.reporting.asked import MODEL
 from polars_mlmetrics.reporting.charts import UNIT, Charts
-from polars_mlmetrics.reporting.curve_tables import is_inclusive, of_threshold, threshold_of
+from polars_mlmetrics.reporting.curve_tables import DECISIONS, is_inclusive, of_threshold, threshold_in_use
 from polars_mlmetrics.reporting.findings import Told
 from polars_mlmetrics.reporting.looks import MOST_SERIES, PAGE
 from polars_mlmetrics.reporting.points import SERIES, curve_points, described, of_models
-from polars_mlmetrics.reporting.wording import direction, level_of, number
+from polars_mlmetrics.reporting.wording import amount, level_of, number
 
-NO_BINS = "Not in the state: make it with {} among its metrics."
+NO_BINS = "not in the state: make it with {} among its metrics"
 Section = dict[str, Any]
 
 CAPTIONS = {
@@ -31,41 +31,38 @@ def curve_section(told: Told) -> Section:
     plots = curve_plots(told)
     if not plots:
         is_log = told.answers.asked.contents is None
-        return {"absent": "The scores give no curve." if is_log else NO_BINS.format("roc_auc(bins=4096)")}
-    return {"plots": plots, "lead": curve_lead(told), "names": [visible(name) for name in shown_models(told)]}
+        return {"absent": "the scores give no curve" if is_log else NO_BINS.format("roc_auc(bins=4096)")}
+    names = [visible(name) for name in shown_models(told)]
+    return {"plots": plots, "lead": curve_lead(told), "names": names, "decisions": _decisions(told)}
+
+
+def _decisions(told: Told) -> dict[str, Any] | None:
+    """How many rows are decided rightly and wrongly at the threshold in use."""
+    table = told.answers.decisions
+    if table is None:
+        return None
+    counts = {row[MODEL]: [row[name] for name in DECISIONS] for row in table.to_dicts()}
+    rows = [(visible(name), [amount(each) for each in counts[name]]) for name in told.names if name in counts]
+    return {"at": f"{threshold_in_use(told.answers.asked):g}", "heads": list(DECISIONS), "rows": rows}
 
 
 def calibration_section(told: Told) -> Section:
     """A panel for each model, their counts on one scale: how often scores are right."""
     asked, table = told.answers.asked, told.answers.curves.get("calibration", pl.DataFrame())
-    bins = table if table.is_empty() else _lines(told, table.drop_nulls(["score", "truth"]))
+    bins = table if table.is_empty() else lines_of(told, table.drop_nulls(["score", "truth"]))
     if bins.is_empty():
         needed = "calibration_error() and brier_resolution()"
-        return {"absent": "The scores are not probabilities." if asked.contents is None else NO_BINS.format(needed)}
+        return {"absent": "the scores are not probabilities" if asked.contents is None else NO_BINS.format(needed)}
     said = ["How often a score is right: on the dotted line scores are probabilities."]
     said += [] if asked.ci is None else [f"Lines are {level_of(asked.ci)} intervals."]
-    said += ["Below is the number of rows."] if table["n_rows"].is_not_null().any() else []
-    charts, there = _charts(told), set(bins[SERIES])
+    if told.answers.weights is None and asked.table.weight is None:
+        bins = bins.with_columns(trues=pl.col("truth") * pl.col("n_rows"))
+        said += ["Below is the number of rows; the dark part is true."]
+    elif table["n_rows"].is_not_null().any():
+        said += ["Below is the number of rows."]
+    charts, there = charts_of(told), set(bins[SERIES])
     panels = charts.calibrations(bins, [name for name in map(visible, shown_models(told)) if name in there])
     return {"plots": [charts.finished(panel) for panel in panels], "note": " ".join(said)}
-
-
-def time_section(told: Told) -> Section:
-    """The headline over each date."""
-    asked, plots = told.answers.asked, []
-    for date in dict.fromkeys(map(name_of, asked.dates)):
-        values = told.answers.values.filter(
-            pl.col("sliced_by") == date, pl.col("metric") == asked.headline.output_name, pl.col(date).is_not_null()
-        )
-        lines = _lines(told, values.filter(pl.col("value").is_finite()))
-        if lines.is_empty():
-            continue
-        charts = _charts(told)
-        chart = charts.over_time(lines, date, f"{told.metric} ({direction(asked.headline.best)})")
-        plots.append((charts.finished(chart), f"{told.metric} by {visible(date)}, with its intervals."))
-    if not plots:
-        return {"absent": "No key is a date: pass by= with one, such as by='day'."}
-    return {"plots": plots, "names": [visible(name) for name in shown_models(told)]}
 
 
 def shown_models(told: Told) -> list[str]:
@@ -73,11 +70,13 @@ def shown_models(told: Told) -> list[str]:
     return told.names[:MOST_SERIES]
 
 
-def _lines(told: Told, frame: pl.DataFrame) -> pl.DataFrame:
+def lines_of(told: Told, frame: pl.DataFrame) -> pl.DataFrame:
+    """The rows of the models that charts show."""
     return of_models(frame, shown_models(told))
 
 
-def _charts(told: Told) -> Charts:
+def charts_of(told: Told) -> Charts:
+    """Charts of these models."""
     return Charts(PAGE, [visible(name) for name in shown_models(told)])
 
 
@@ -87,8 +86,8 @@ def curve_plots(told: Told) -> list[tuple[dict[str, Any], str, list[str]]]:
     for kind in ("roc", "pr"):
         if kind not in told.answers.curves:
             continue
-        lines = _lines(told, told.answers.curves[kind])
-        charts = _charts(told)
+        lines = lines_of(told, told.answers.curves[kind])
+        charts = charts_of(told)
         chart = charts.curve_of(kind, lines, _prevalence(told) if kind == "pr" else None)
         found.append((charts.finished(chart), CAPTIONS[kind], _areas(told, kind)))
     found += [_threshold_plot(told)] if "threshold" in told.answers.curves else []
@@ -112,15 +111,15 @@ def _prevalence(told: Told) -> float | None:
 def _threshold_plot(told: Told) -> tuple[dict[str, Any], str, list[str]]:
     table = told.answers.curves["threshold"]
     metric = of_threshold(told.answers.asked)
-    name, lines, best = metric.output_name, _lines(told, table), best_thresholds(told)
+    name, lines, best = metric.output_name, lines_of(told, table), best_thresholds(told)
 
     def text(row: dict[str, Any]) -> str:
         return f"{row[SERIES]}: best {visible(name)} {number(row['value'])} at {_threshold(row['threshold'])}"
 
-    with_dots = _lines(told, best.filter(pl.col("threshold").is_finite()))
+    with_dots = lines_of(told, best.filter(pl.col("threshold").is_finite()))
     dots = described(with_dots, text, x="threshold", y="value", series=SERIES)
-    used = threshold_in_use(told)
-    charts = _charts(told)
+    used = threshold_in_use(told.answers.asked)
+    charts = charts_of(told)
     chart = charts.curve(
         curve_points(lines, "threshold", "value"),
         ("threshold", visible(name)),
@@ -156,15 +155,9 @@ def best_thresholds(told: Told) -> pl.DataFrame:
     return ordered.group_by(MODEL, maintain_order=True).agg(ends)
 
 
-def threshold_in_use(told: Told) -> float | None:
-    """The threshold of the first metric that has one number as its threshold."""
-    used = map(threshold_of, told.answers.asked.metrics)
-    return next((threshold for threshold in used if threshold is not None), None)
-
-
 def curve_lead(told: Told) -> str:
     """The values at other thresholds."""
-    used = threshold_in_use(told)
+    used = threshold_in_use(told.answers.asked)
     if "threshold" not in told.answers.curves or used is None:
         return ""
     metric = of_threshold(told.answers.asked)
@@ -183,14 +176,3 @@ def curve_lead(told: Told) -> str:
         f"{said}; at {_threshold(top['threshold'])}, the best{tried}, it would be {number(top['value'])} "
         "(chosen on these rows, so a little too good)."
     )
-
-
-def dates_of(told: Told) -> list[str]:
-    """From when to when the rows are, as the title says it."""
-    asked = told.answers.asked
-    for date in map(name_of, asked.dates[:1]):
-        known = told.answers.values.filter(pl.col("sliced_by") == date)[date].drop_nulls()
-        if not known.is_empty():
-            first, last = (str(end)[:10] for end in (known.min(), known.max()))
-            return [first if first == last else f"{first} to {last}"]
-    return []

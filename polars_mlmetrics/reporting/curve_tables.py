@@ -18,7 +18,7 @@ from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.formula.measure import Measure
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.shared import Decision
-from polars_mlmetrics.metrics.decisions import f1
+from polars_mlmetrics.metrics.decisions import f1, false_negatives, false_positives, true_negatives, true_positives
 from polars_mlmetrics.metrics.separation import average_precision, roc_auc
 from polars_mlmetrics.query.written import metrics_of
 from polars_mlmetrics.reporting.asked import MODEL, VALUES, WHOLE, ReportQuestion
@@ -28,6 +28,14 @@ BINARY = {"truth", "soft_truth"}
 
 AREAS = {"roc": roc_auc, "pr": average_precision}
 """The area under each kind of curve."""
+
+DECISIONS = {
+    "true positives": true_positives,
+    "false positives": false_positives,
+    "false negatives": false_negatives,
+    "true negatives": true_negatives,
+}
+"""The cells of a confusion matrix, by their columns."""
 
 
 def curves_of(asked: ReportQuestion) -> dict[str, pl.DataFrame]:
@@ -149,6 +157,18 @@ def of_threshold(asked: ReportQuestion) -> Metric:
 
 def _has_best_threshold(measure: Measure) -> bool:
     return measure.grain != "sample" and measure.declaration.compares_thresholds
+
+
+def threshold_in_use(asked: ReportQuestion) -> float | None:
+    """The threshold of the first metric that has one number as its threshold."""
+    return next((threshold for threshold in map(threshold_of, asked.metrics) if threshold is not None), None)
+
+
+def decisions_of(asked: ReportQuestion) -> list[Metric]:
+    """The counts of a confusion matrix at the threshold in use; none where nothing is decided by one number."""
+    is_named_so = not DECISIONS.keys().isdisjoint(metric.output_name for metric in asked.metrics)
+    threshold = threshold_in_use(asked) if asks_which_are_true(asked) and not is_named_so else None
+    return [] if threshold is None else [count(threshold=threshold).alias(name) for name, count in DECISIONS.items()]
 
 
 def threshold_of(metric: Metric) -> float | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -14,6 +14,9 @@ from polars_mlmetrics.intervals.intervals import FLAGS
 from polars_mlmetrics.reporting.answers import WEIGHT_OF_ROWS, Answers
 from polars_mlmetrics.reporting.asked import MODEL, WHOLE, name_of
 from polars_mlmetrics.reporting.wording import as_shown
+
+if TYPE_CHECKING:
+    from polars_mlmetrics.reporting.outside import Outside
 
 FEWEST = 30
 """So many samples a slice needs to be judged."""
@@ -33,18 +36,26 @@ def _why_not_judged(value: pl.Expr) -> pl.Expr:
     return first_that_holds(cases, pl.lit(None, dtype=pl.String))
 
 
+def judged_differences(differences: pl.DataFrame) -> pl.DataFrame:
+    """A table of `compare` with its verdicts where they are sure, and the reason where they are not."""
+    table = differences.with_columns(n=pl.col("n_pairs"))
+    table = table.with_columns(why=_why_not_judged(pl.col("difference")))
+    return table.with_columns(verdict=pl.when(pl.col("why").is_null()).then("verdict"))
+
+
 def judged_models(answers: Answers) -> pl.DataFrame:
     """Of every model and metric: value, interval, and the difference from the baseline with its verdict."""
     values = answers.values.filter(pl.col("slice") == WHOLE)
-    values = values.select(MODEL, "metric", "value", "low", "high", "n_samples", "n_rows", "n_excluded", "reason")
+    flag = [] if "ci_flag" in values.columns else [pl.lit(None, pl.String).alias("ci_flag")]
+    values = values.with_columns(flag)
+    counts = ("n_samples", "n_rows", "n_excluded")
+    values = values.select(MODEL, "metric", "value", "low", "high", "ci_flag", *counts, "reason")
     if answers.differences is None:
         numbers, texts = ("difference", "d_low", "d_high"), ("verdict", "why")
         values = values.with_columns(pl.lit(None, pl.Float64).alias(name) for name in numbers)
         return values.with_columns(pl.lit(None, pl.String).alias(name) for name in texts)
-    whole = answers.differences.filter(pl.col("slice") == WHOLE).with_columns(n=pl.col("n_pairs"))
-    whole = whole.with_columns(why=_why_not_judged(pl.col("difference")))
-    verdict = pl.when(pl.col("why").is_null()).then("verdict")
-    judged = whole.select(MODEL, "metric", "difference", "why", d_low="low", d_high="high", verdict=verdict)
+    whole = judged_differences(answers.differences.filter(pl.col("slice") == WHOLE))
+    judged = whole.select(MODEL, "metric", "difference", "why", "verdict", d_low="low", d_high="high")
     return values.join(judged, on=[MODEL, "metric"], how="left", maintain_order="left")
 
 
@@ -124,8 +135,8 @@ def _with_repeats(table: pl.DataFrame, slicings: list[list[str]]) -> pl.DataFram
     return table.with_columns(pl.col("repeats").fill_null(False))
 
 
-GOOD, BAD, OPEN = "good", "bad", "open"
-SIGNS = {GOOD: "✓", BAD: "✗", OPEN: "?"}
+GOOD, BAD, EVEN, OPEN = "good", "bad", "even", "open"
+SIGNS = {GOOD: "✓", BAD: "✗", EVEN: "~", OPEN: "?"}
 
 
 class Strong(str):
@@ -148,9 +159,14 @@ class Card:
         """The tone as a sign, for those who do not see its colour."""
         return SIGNS[self.tone]
 
+    @property
+    def lines(self) -> list[str]:
+        """The sentences, as plain text."""
+        return ["".join(sentence) for sentence in self.sentences]
+
     def text(self) -> str:
         """All it says, as plain text."""
-        return "\n".join([self.heading, *("".join(sentence) for sentence in self.sentences)])
+        return "\n".join([self.heading, *self.lines])
 
 
 @dataclass(frozen=True)
@@ -161,6 +177,10 @@ class Told:
     models: pl.DataFrame
     all_slices: pl.DataFrame
     """The slices of every model that was searched."""
+    rules: pl.DataFrame | None = None
+    """The table of a gate, where one was tried."""
+    outside: Outside | None = None
+    """The candidate without its worst slice; None where no slice is worse."""
 
     @property
     def names(self) -> list[str]:
@@ -206,6 +226,12 @@ class Told:
         """The values of a model in a metric: the headline, if none is named."""
         name = self.answers.asked.headline.output_name if metric is None else metric
         return self.models.filter(pl.col(MODEL) == model, pl.col("metric") == name).row(0, named=True)
+
+    def outside_of(self, row: dict[str, Any]) -> str:
+        """The verdict of a slice without the worst one, which alone makes it worse; empty of all others."""
+        explained = {} if self.outside is None or row[MODEL] != self.candidate else self.outside.explained
+        verdict = explained.get((row["sliced_by"], row["slice"]))
+        return "" if verdict is None or self.outside is None else f"outside of {self.outside.of}: {verdict}"
 
     @property
     def judged(self) -> pl.DataFrame:

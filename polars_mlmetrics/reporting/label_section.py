@@ -17,7 +17,7 @@ from polars_mlmetrics.reporting.findings import Told
 from polars_mlmetrics.reporting.label_tables import N_ROWS, SUPPORT, TRUE_ROWS
 from polars_mlmetrics.reporting.looks import PAGE
 from polars_mlmetrics.reporting.points import described
-from polars_mlmetrics.reporting.wording import as_shown, count, number, signed
+from polars_mlmetrics.reporting.wording import amount, as_shown, count, number, signed
 
 MOST_LABELS, MOST_ROWS_OF_HEAT = 200, 30
 FEWEST = 100
@@ -48,9 +48,9 @@ def _of_report(told: Told, report: pl.DataFrame, decision: Decision) -> dict[str
     others = [name for name in told.names if name != told.candidate]
 
     def shown(row: dict[str, Any], name: str) -> dict[str, Any]:
-        rates = [(number(row[rate]), rate == RANKED) for rate in RATES]
-        rates += [(number(theirs.get((model, row["average"], row[LABEL]))), False) for model in others]
-        return {"name": name, "values": [*rates, (_size(row["support"]), False)]}
+        rates = [number(row[rate]) for rate in RATES]
+        rates += [number(theirs.get((model, row["average"], row[LABEL]))) for model in others]
+        return {"name": name, "values": [*rates, amount(row["support"])]}
 
     rows = [shown(row, row[LABEL]) for row in labels.head(MOST_LABELS).to_dicts()]
     averages = [shown(row, f"{row['average']} average") for row in ours.drop_nulls("average").to_dicts()]
@@ -79,8 +79,8 @@ def _of_headline(told: Told) -> dict[str, Any]:
     theirs = {(model, label): value for model, label, value in named.select(MODEL, LABEL, first).rows()}
     rows = []
     for row in ours.head(MOST_LABELS).to_dicts():
-        of_models = [(number(theirs.get((name, row[LABEL]))), name == told.candidate) for name in told.names]
-        rows.append({"name": row[LABEL], "values": [*of_models, *((number(row[name]), False) for name in more)]})
+        of_models = [number(theirs.get((name, row[LABEL]))) for name in told.names]
+        rows.append({"name": row[LABEL], "values": [*of_models, *(number(row[name]) for name in more)]})
     heads = [(visible(first), visible(name)) for name in told.names]
     return {
         "heads": [*heads, *((visible(name), visible(told.candidate)) for name in more)],
@@ -103,12 +103,6 @@ def _predicted(decision: Decision) -> str:
     return f"A label is predicted where its score is above {visible(str(decision))}."
 
 
-def _size(support: float | None) -> str:
-    """How many true rows there are: with weights it need not be whole."""
-    is_whole = support is not None and support == support and support == round(support)
-    return count(round(support)) if is_whole and support is not None else number(support)
-
-
 def _values(told: Told) -> pl.DataFrame:
     assert told.answers.labels is not None
     assert told.answers.labels.values is not None
@@ -117,8 +111,8 @@ def _values(told: Told) -> pl.DataFrame:
 
 def _why_absent(answers: Answers) -> str:
     if answers.asked.contents is not None:
-        return "Not in the state: made from the log."
-    return "No metric of this report has a value for each label."
+        return "not in the state: made from the log"
+    return "no metric of this page has a value for each label"
 
 
 def _metrics_in(table: pl.DataFrame, told: Told) -> list[str]:

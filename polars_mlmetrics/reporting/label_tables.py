@@ -94,14 +94,14 @@ def _metrics(asked: ReportQuestion, decision: Decision) -> list[Metric]:
     of_label = [metric for metric in asked.metrics if _has_labels(metric)]
     if asked.contents is not None:
         metrics = [metric for metric in of_label if all(m.grain == "label" for m in metric.tree.measures())]
-        return [*metrics, *map(_rows_of, metrics[:1])]
+        return [*metrics, *map(rows_of, metrics[:1])]
     if not asks_which_are_true(asked):
-        return [*of_label[:1], *map(_rows_of, of_label[:1])]
+        return [*of_label[:1], *map(rows_of, of_label[:1])]
     first = of_label[0] if of_label else f1(threshold=decision.threshold, average="macro")
-    return [first, support(average="macro").alias(TRUE_ROWS), _rows_of(first)]
+    return [first, support(average="macro").alias(TRUE_ROWS), rows_of(first)]
 
 
-def _rows_of(metric: Metric) -> Metric:
+def rows_of(metric: Metric) -> Metric:
     """How many rows a metric is of: of a label, how many samples."""
     like = metric.tree.measures()[0]
     return Metric(of_rows_used_by(like, Measure(CATALOGUE["n_rows"], {}))).alias(N_ROWS)

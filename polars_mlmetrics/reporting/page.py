@@ -17,22 +17,23 @@ from polars_mlmetrics.data.expressions import text_of
 from polars_mlmetrics.data.visible import visible
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.reporting.asked import MODEL, VALUES, ReportQuestion, name_of
-from polars_mlmetrics.reporting.curve_sections import calibration_section, curve_section, dates_of, time_section
+from polars_mlmetrics.reporting.curve_sections import calibration_section, curve_section
 from polars_mlmetrics.reporting.drawing import drawn
 from polars_mlmetrics.reporting.findings import FEWEST, Strong, Told
 from polars_mlmetrics.reporting.label_section import label_plot, label_section
 from polars_mlmetrics.reporting.libraries import library
 from polars_mlmetrics.reporting.slice_section import found_section, slice_section
 from polars_mlmetrics.reporting.summary import cards, sizes_of, title_of
+from polars_mlmetrics.reporting.time_section import dates_of, time_section
 from polars_mlmetrics.reporting.wording import count, direction, interval, level_of, number, percent, signed
 from polars_mlmetrics.version import VERSION
 
-NAMES = ("Summary", "Models", "Slices", "Labels", "Curves", "Calibration", "Time", "Data")
+NAMES = ("Summary", "Models", "Slices", "Found", "Labels", "Curves", "Calibration", "Time", "Data")
 SECTIONS = [*((name.lower(), name) for name in NAMES), ("made", "How this was made")]
 OF_SCORES = {"curves", "calibration"}
 """The sections of which each needs scores and truths."""
 
-NOT_HELD = "Not in the state: made from the log."
+NOT_HELD = "not in the state: made from the log"
 Section = dict[str, Any]
 
 
@@ -47,12 +48,18 @@ def page_of(told: Told, title: str | None, *, static: bool) -> str:
 
     css, js = _text("css"), _text("js")
     digest = base64.b64encode(hashlib.sha256(js.encode()).digest()).decode()
+    sections = _sections(told)
+    absent = {place: section["absent"] for place, section in sections.items() if "absent" in section}
+    there = {place: None if place in absent else section for place, section in sections.items()}
+    missed = {place: why for place, why in absent.items() if place not in _never(told.answers.asked)}
     page = template.render(
-        **_sections(told),
+        **there,
+        made=_made(told),
         place=place_of,
         title=title_of(told, title),
         sizes=sizes_of(told, dates_of(told)),
-        sections=_places(told.answers.asked),
+        sections=[(place, name) for place, name in SECTIONS if place not in absent],
+        missed="; ".join(f"{dict(SECTIONS)[place]} ({why})" for place, why in missed.items()),
         cards=cards(told),
         fewest=FEWEST,
         static=static,
@@ -77,36 +84,41 @@ def _text(kind: str) -> str:
     return files(__package__).joinpath("template", f"page.{kind}").read_text("utf-8")
 
 
-def _places(asked: ReportQuestion) -> dict[str, str]:
-    """The sections of a page by their places. Of a log that can never have one, it is not there at all."""
-    never = {"labels"} if asked.label is None else set()
-    never |= OF_SCORES if len(asked.reads) < len(VALUES) else set()
-    return {place: name for place, name in SECTIONS if place not in never}
+def _never(asked: ReportQuestion) -> set[str]:
+    """The sections that a log like this can never have: nobody misses them."""
+    never = {"found"} | ({"labels"} if asked.label is None else set())
+    return never | (OF_SCORES if len(asked.reads) < len(VALUES) else set())
 
 
-def _sections(told: Told) -> dict[str, Any]:
-    sections = {
+def _sections(told: Told) -> dict[str, Section]:
+    """What the template reads of each section; of one that is not there, why."""
+    return {
+        "models": _models(told),
         "slices": slice_section(told),
+        "found": found_section(told),
         "labels": {**label_section(told), "plot": label_plot(told)},
         "curves": curve_section(told),
         "calibration": calibration_section(told),
         "time": time_section(told),
         "data": _data(told),
     }
-    sections = {name: {"absent": "", **section} for name, section in sections.items()}
-    return {"models": _models(told), "found": found_section(told), "made": _made(told), **sections}
 
 
 # -- sections ----------------------------------------------------------------------------------------------------------
 
 
 def _models(told: Told) -> Section:
+    """A row for each metric: the differences and values of the models, and the baseline last."""
     asked, level = told.answers.asked, level_of(told.answers.asked.ci or 0)
+    first, *others = told.names
+    names = [first, *others] if told.baseline is None else [*others, first]
     rows = []
     for metric in asked.metrics:
-        found = [told.of(name, metric.output_name) for name in told.names]
+        found = [told.of(name, metric.output_name) for name in names]
         values = [row["value"] for row in found if row["value"] is not None and row["value"] == row["value"]]
-        top = {"max": max, "min": min}[metric.best](values) if metric.best and len(values) > 1 else None
+        # Of a metric that is better by chance alone, the best number is not the best model.
+        has_best = metric.best and len(values) > 1 and all(row["ci_flag"] != "biased" for row in found)
+        top = {"max": max, "min": min}[metric.best](values) if has_best else None
         cells = [_cell(row, is_best=top is not None and row["value"] == top) for row in found]
         rows.append({"metric": visible(metric.output_name), "direction": direction(metric.best), "cells": cells})
     notes = [f"Small figures are {level} intervals."] if asked.ci is not None else []
@@ -117,8 +129,8 @@ def _models(told: Told) -> Section:
             f"alone would seldom give it ({level})."
         )
     return {
-        "names": [visible(name) for name in told.names],
-        "has_baseline": told.baseline is not None,
+        "names": [visible(name) for name in names],
+        "baseline": None if told.baseline is None else visible(told.baseline),
         "rows": rows,
         "note": " ".join(notes),
     }
@@ -143,7 +155,7 @@ def _data(told: Told) -> Section:
         return {"absent": NOT_HELD}
     found = problems.filter(pl.col("severity").is_in(["error", "warning"]), pl.col("count") > 0)
     if found.is_empty():
-        return {"absent": "check found no problem."}
+        return {"absent": "check found no problem"}
     return {
         "rows": [
             {

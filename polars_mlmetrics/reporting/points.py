@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import date, datetime
+from math import isinf
 from typing import Any
 
 import polars as pl
@@ -29,6 +30,9 @@ TITLES = {
     "det": ("false positive rate", "false negative rate"),
     "gain": ("share of the rows, highest scores first", "recall"),
 }
+
+MOST_ROOM = 3
+"""So many times the room that most need, an axis is cut."""
 
 RATES = (0.001, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99, 0.999)
 """The ticks of the axes of a det curve; they are those of a normal distribution."""
@@ -75,6 +79,21 @@ def curve_dots(frame: pl.DataFrame, x: str, y: str, titles: tuple[str, str]) -> 
     return described(chosen, text, x=x, y=y, series=SERIES)
 
 
+def robust_ends(rows: Sequence[dict[str, Any]]) -> tuple[float, float] | None:
+    """The ends of an axis on which a few very wide intervals do not flatten all others; None where none does.
+
+    Every value is on it, and beside it as much room as the interval in the middle of all takes.
+    """
+    values = [row["x"] for row in rows]
+    known = sorted((row["high"] - row["low"], row["low"], row["high"]) for row in rows if row.get("low") is not None)
+    if not known or any(map(isinf, [end for _, low, high in known for end in (low, high)])):
+        return None
+    room = known[(len(known) - 1) // 2][0]
+    low, high = min(values) - room, max(values) + room
+    widest = max(high for _, _, high in known) - min(low for _, low, _ in known)
+    return (low, high) if widest > MOST_ROOM * (high - low) else None
+
+
 def described(
     rows: pl.DataFrame, text: Callable[[dict[str, Any]], str], **columns: str | pl.Expr
 ) -> list[dict[str, Any]]:
@@ -94,7 +113,8 @@ def calibration_points(frame: pl.DataFrame) -> list[dict[str, Any]]:
 
     bins = _with_ends(frame.drop_nulls(["score", "truth"]))
     sides = {"left": "bin_low", "right": "bin_high"}
-    return described(bins, text, x="score", y="truth", **ENDS, **sides, n="n_rows", series=SERIES)
+    trues = "trues" if "trues" in bins.columns else pl.lit(None, pl.Float64)
+    return described(bins, text, x="score", y="truth", **ENDS, **sides, n="n_rows", trues=trues, series=SERIES)
 
 
 def shares_of_classes(frame: pl.DataFrame) -> pl.DataFrame:

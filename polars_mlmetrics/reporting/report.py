@@ -5,10 +5,14 @@ from __future__ import annotations
 import html
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
+import polars as pl
+
+from polars_mlmetrics.checks.statuses import is_of_gate
 from polars_mlmetrics.data.frames import Frame, Names
 from polars_mlmetrics.data.roles import Roles
 from polars_mlmetrics.data.visible import visible
@@ -97,6 +101,7 @@ def report(
     features: str | Sequence[str] | None = None,
     ci: float = 0.95,
     cluster: Names = None,
+    gate: pl.DataFrame | None = None,
     title: str | None = None,
     static: bool = False,
     passes: int | Literal["auto", "files"] | None = None,
@@ -106,8 +111,9 @@ def report(
 ) -> Report:
     """Make a page about a log or a state: which model is better, where it is worse, what is not certain.
 
-    It asks `check`, `evaluate`, `compare`, `curve` and, with `features=`, `find_slices`, now. The page is one file
-    without requests to anywhere, holds no rows, and works offline. It needs the extra `report`.
+    It asks `check`, `evaluate`, `compare`, `curve` and, with `features=`, `find_slices`, now. If a slice is worse than
+    in the baseline, it compares the rest too: the page says which other slices are worse by that one alone. The page is
+    one file without requests to anywhere, holds no rows, and works offline. It needs the extra `report`.
 
     Parameters
     ----------
@@ -128,6 +134,8 @@ def report(
         The columns that `find_slices` searches, in each model but the baseline, of up to five.
     ci, cluster
         The level of all intervals, and the columns that say which samples depend on one another, such as the user.
+    gate
+        The table that `gate` gave: whether its rules hold is the first thing that the page says.
     title
         The heading of the page.
     static
@@ -145,7 +153,7 @@ def report(
     Raises
     ------
     ParameterError
-        If the baseline is no model of the log.
+        If the baseline is no model of the log, or `gate` is no table of `gate`.
     ModuleNotFoundError
         If the extra `report` is not installed.
 
@@ -169,10 +177,14 @@ def report(
     from polars_mlmetrics.reporting.answers import answered
     from polars_mlmetrics.reporting.asked import ReportQuestion
     from polars_mlmetrics.reporting.findings import Told, judged_models, judged_slices
+    from polars_mlmetrics.reporting.outside import outside_of
 
+    if gate is not None and not is_of_gate(gate):
+        raise ParameterError(f"gate is the table that mlm.gate gave, not {type(gate).__name__}.")
     given = {name: value for name, value in {"passes": passes, "memory": memory}.items() if value is not None}
     split = {**given, "progress": progress} if given else {}
     asked = ReportQuestion.read(frame, metrics, between, baseline, by, slices, features, ci, cluster, roles, split)
     check_libraries()
     answers = answered(asked)
-    return Report(Told(answers, judged_models(answers), judged_slices(answers)), title, static)
+    told = Told(answers, judged_models(answers), judged_slices(answers), gate)
+    return Report(replace(told, outside=outside_of(told)), title, static)

@@ -26,7 +26,7 @@ Section = dict[str, Any]
 def slice_section(told: Told) -> Section:
     """The plot and the table of slices, and their words."""
     if told.slices.is_empty():
-        return {"absent": "No slices are asked for: pass slices=, such as slices=['country'] or mlm.cube('a', 'b')."}
+        return {"absent": "none are asked for"}
     kinds = _kinds(told)
     n_more = max(told.slices.height - MOST_ROWS, 0)
     return {
@@ -49,10 +49,10 @@ def slice_section(told: Told) -> Section:
 def _columns(told: Told) -> list[tuple[str, str]]:
     """The heads of the table, and their classes of CSS."""
     if told.baseline is None:
-        return [("slice", ""), ("samples", ""), (told.metric, ""), ("", "bar"), ("note", "text")]
+        return [("slice", ""), (told.metric, ""), ("", "bar"), ("samples", ""), ("note", "text")]
     scales = {"min": "better ◂ 0 ▸ worse", "max": "worse ◂ 0 ▸ better"}
     bar = scales.get(told.answers.asked.headline.best or "", "0")
-    columns = [("slice", ""), ("samples", ""), ("difference", ""), (bar, "bar"), ("verdict", "text")]
+    columns = [("slice", ""), ("verdict", "text"), ("difference", ""), (bar, "bar"), ("samples", "")]
     return [*columns, *((visible(name), "") for name in (told.candidate, told.baseline))]
 
 
@@ -134,6 +134,7 @@ def _rows(told: Told) -> list[dict[str, Any]]:
             "value": written(row["value"]),
             "verdict": row["verdict"] or "",
             "why": row["why"] or "",
+            "outside": told.outside_of(row),
             "ours": number(row["model_value"]),
             "theirs": NONE if row["baseline_value"] is None else number(row["baseline_value"]),
             "left": _percents(row["at_low"]),
@@ -198,11 +199,11 @@ def _chosen(told: Told) -> pl.DataFrame:
     return worse if worse.height >= FEWEST_DOTS else own.head(FEWEST_DOTS)
 
 
-def found_section(told: Told) -> Section | None:
+def found_section(told: Told) -> Section:
     """The slices that were searched for."""
     found = told.answers.found
     if found is None:
-        return None
+        return {"absent": "no columns are searched"}
     rows = [
         {
             "name": visible(row["slice"]),

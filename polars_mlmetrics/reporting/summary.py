@@ -7,12 +7,13 @@ from typing import Any
 
 import polars as pl
 
+from polars_mlmetrics.checks.statuses import FAILURES, place_text
 from polars_mlmetrics.data.roles import MODEL as MODELS
 from polars_mlmetrics.data.visible import visible
 from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.reporting.asked import MODEL, WHOLE, name_of
-from polars_mlmetrics.reporting.findings import BAD, FEWEST, GOOD, OPEN, SHOWN, Card, Sentence, Strong, Told
-from polars_mlmetrics.reporting.slice_section import not_searched
+from polars_mlmetrics.reporting.findings import BAD, EVEN, GOOD, OPEN, Card, Sentence, Strong, Told
+from polars_mlmetrics.reporting.where_worse import size_of_slices, where_card
 from polars_mlmetrics.reporting.wording import (
     count,
     direction,
@@ -26,18 +27,47 @@ from polars_mlmetrics.reporting.wording import (
     within,
 )
 
-MOST_MORE, MOST_PROBLEMS = 2, 3
+MOST_RULES, MOST_PROBLEMS = 3, 3
 
 
 def cards(told: Told) -> list[Card]:
-    """The three cards."""
-    return [_overall(told), _where(told), _uncertain(told)]
+    """Do the rules hold, if there are some; is it better; where is it worse; what is not certain."""
+    rules = [] if told.rules is None else [_of_rules(told.rules)]
+    return [*rules, overall_card(told), where_card(told), _uncertain(told)]
+
+
+# -- rules -------------------------------------------------------------------------------------------------------------
+
+
+def _of_rules(gate: pl.DataFrame) -> Card:
+    """Whether the rules of a gate hold, and where the first do not."""
+    n_rules = gate["rule"].n_unique()
+    broken = gate.filter(pl.col("status").is_in(FAILURES["fail"]))
+    open_ones = gate.filter(pl.col("status").is_in(["insufficient", "warn"]))
+    rows = pl.concat([broken, open_ones]).head(MOST_RULES).to_dicts()
+    sentences: list[Sentence] = [[Strong(visible(row["rule"])), visible(_of_row(row))] for row in rows]
+    more = broken.height + open_ones.height - len(rows)
+    sentences += [[f"{many(more, 'more row', 'more rows')} of the gate."]] if more else []
+    if not broken.is_empty():
+        n_broken = broken["rule"].n_unique()
+        return Card(
+            BAD, f"{n_broken:,} of {many(n_rules, 'rule', 'rules')} {'fails' if n_broken == 1 else 'fail'}", sentences
+        )
+    if not open_ones.is_empty():
+        return Card(OPEN, "No rule fails, but look at these", sentences)
+    return Card(GOOD, f"All of {many(n_rules, 'rule', 'rules')} hold" if n_rules > 1 else "The rule holds", [])
+
+
+def _of_row(row: dict[str, Any]) -> str:
+    place, reason = place_text(row), row["reason"] or ""
+    return f" {row['status']}{place and f' at {place}'}{reason and f': {reason}'}."
 
 
 # -- better or worse ---------------------------------------------------------------------------------------------------
 
 
-def _overall(told: Told) -> Card:
+def overall_card(told: Told) -> Card:
+    """Whether the candidate is better."""
     if told.baseline is not None:
         return _against_baseline(told, told.baseline)
     return _without_baseline(told) if len(told.names) > 1 else _one_model(told)
@@ -49,12 +79,10 @@ def _against_baseline(told: Told, baseline: str) -> Card:
     headings = {
         "better": (GOOD, f"{name} is better than {other}"),
         "worse": (BAD, f"{name} is worse than {other}"),
-        "no change": (GOOD, f"{name} is no different from {other}"),
+        "no change": (EVEN, f"{name} is no different from {other}"),
+        "unclear": (EVEN, f"No clear difference in {told.metric} between {name} and {other}"),
     }
-    unclear = f"No clear difference in {told.metric} between {name} and {other}"
-    if ours["why"] is not None:
-        unclear = f"No verdict on {name} and {other}"
-    tone, heading = headings.get(ours["verdict"], (OPEN, unclear))
+    tone, heading = headings.get(ours["verdict"], (OPEN, f"No verdict on {name} and {other}"))
     ends = interval(ours["d_low"], ours["d_high"], of_difference=True)
     first = [
         f"{told.metric} ",
@@ -87,7 +115,7 @@ def _without_baseline(told: Told) -> Card:
         heading = f"{len(rows)} models, and {told.metric} is good at neither end"
     rest = ", ".join(f"{visible(row[MODEL])} {number(row['value'])}" for row in rows[1:])
     first = [f"{told.metric} ", Strong(number(best["value"])), f"{within(best)}; {rest}."]
-    second = "No baseline is named, so no difference is judged: pass baseline= to see which are more than chance."
+    second = "No baseline is named, so no difference is judged."
     return Card(OPEN, heading, [first, [second]])
 
 
@@ -99,133 +127,6 @@ def _one_model(told: Told) -> Card:
     rest = "; ".join(f"{visible(each['metric'])} {number(each['value'])}" for each in others)
     sentences = [first, [f"{rest}."]] if rest else [first]
     return Card(OPEN, "One model, with nothing to compare it to", sentences)
-
-
-# -- where it is worse -------------------------------------------------------------------------------------------------
-
-
-def _where(told: Told) -> Card:
-    if told.slices.is_empty():
-        return Card(OPEN, "No slices are asked for", [["Pass slices= to see where a model is worse."]])
-    if told.judged.is_empty():
-        return Card(OPEN, "No slice can be judged", [[_size_of_slices(told)], *_doubted(told)])
-    return _weakest(told) if told.baseline is None else _worse_slices(told)
-
-
-def _worse_slices(told: Told) -> Card:
-    """The slices of the candidate, and in how many the other models are worse."""
-    judged = told.judged_of(told.candidate)
-    others: list[Sentence] = [[_counts_of(told, model)] for model in told.searched if model != told.candidate]
-    others += [[left]] if (left := not_searched(told)) else []
-    name = f"{visible(told.candidate)}: " if others else ""
-    found = {word: judged.filter(pl.col("verdict") == word) for word in ("worse", "better")}
-    n_judged, n_worse, n_better = judged.height, found["worse"].height, found["better"].height
-    if not n_worse and not n_better:
-        words = f"Of {_judged(n_judged)}, none shows a clear difference."
-        heading = f"{name}unclear in every slice" if name else "Unclear in every slice"
-        return Card(OPEN, heading, [[words], [_size_of_slices(told)], *_doubted(told), *others])
-    if not n_worse:
-        words = f"Of {_judged(n_judged)} it is better in {n_better:,} and unclear in {n_judged - n_better:,}."
-        sentences: list[Sentence] = [[words], [_size_of_slices(told)], *_doubted(told), *others]
-        if told.doubted:
-            return Card(OPEN, f"{name}perhaps worse where {told.doubted[0][SHOWN]}", sentences)
-        return Card(GOOD, f"{name}worse in no slice that can be judged", sentences)
-    first, *more = found["worse"].sort("repeats", maintain_order=True).head(1 + MOST_MORE).to_dicts()
-    is_better = told.of(told.candidate)["verdict"] == "better"
-    heading = f"{name}{'but worse' if is_better else 'most harm'} where {first[SHOWN]}"
-    sentences = [
-        [
-            f"{_size_of(told, first)}. {told.metric} ",
-            Strong(number(first["model_value"])),
-            f" against {number(first['baseline_value'])}: ",
-            Strong(signed(first["value"])),
-            f" ({interval(first['low'], first['high'], of_difference=True)}).",
-        ]
-    ]
-    also = "; ".join(f"{row[SHOWN]} ({percent(row['share'])}, {signed(row['value'])})" for row in more)
-    sentences += [[f"Also: {also}."]] if also else []
-    n_parts = found["worse"]["repeats"].sum()
-    parts = f", {n_parts:,} of them {'a part' if n_parts == 1 else 'parts'} of a larger one" if n_parts else ""
-    rest = n_judged - n_worse - n_better
-    counts = [f"Of {_judged(n_judged)} it is worse in ", Strong(f"{n_worse:,}"), parts]
-    sentences.append([*counts, f"; better in {n_better:,}, unclear in {rest:,}."])
-    return Card(BAD, heading, [*sentences, *others])
-
-
-def _doubted(told: Told) -> list[Sentence]:
-    """Where the candidate would be worse, if its slice could be judged."""
-    return [
-        [
-            f"{row[SHOWN]} is not judged ({row['why'].removeprefix('not judged: ')}), and would be worse: ",
-            Strong(signed(row["value"])),
-            f" ({interval(row['low'], row['high'], of_difference=True)}).",
-        ]
-        for row in told.doubted[:MOST_MORE]
-    ]
-
-
-def _size_of(told: Told, row: dict[str, Any]) -> str:
-    """How large a slice is."""
-    of_weight = "" if told.answers.weights is None else f", {percent(row['part'])} of the weight"
-    return f"{percent(row['share'])} of the samples{of_weight}"
-
-
-def _counts_of(told: Told, model: str) -> str:
-    """In how many slices a model is worse and better, and where most."""
-    judged = told.judged_of(model)
-    worse, better = (judged.filter(pl.col("verdict") == word) for word in ("worse", "better"))
-    most = f", most where {worse[SHOWN][0]}" if worse.height else ""
-    return f"{visible(model)} is worse in {worse.height:,}{most}; better in {better.height:,} of {judged.height:,}."
-
-
-def _weakest(told: Told) -> Card:
-    """Without a baseline: the slice of any model that is worst at least, which was chosen for that."""
-    if told.answers.asked.headline.best is None:
-        return Card(OPEN, "No slice is called weak", [[f"{told.metric} is good at neither end."]])
-    row = told.judged.row(0, named=True)
-    of = f" of {listed([visible(model) for model in told.searched])}" if len(told.names) > 1 else ""
-    if row["harm"] is None or row["harm"] <= 0:
-        wholes = listed([number(told.of(model)["value"]) for model in told.searched])
-        words = f"The interval of every slice{of} that can be judged reaches {wholes}, the value of all."
-        return Card(GOOD, "No slice stands out", [[words]])
-    model, whole = row[MODEL], told.of(row[MODEL])
-    where = "" if len(told.names) == 1 else f"{visible(model)} is "
-    first = [
-        f"{_size_of(told, row)}. {told.metric} ",
-        Strong(number(row["model_value"])),
-        f" ({interval(row['low'], row['high'])}) against {number(whole['value'])} of all.",
-    ]
-    second = f"It was chosen among {_judged(told.judged.height)}{of}, so this is a little too bad."
-    others: list[Sentence] = [[_weakest_of(told, other)] for other in told.searched if other != model]
-    return Card(BAD, f"{where}weakest where {row[SHOWN]}", [first, [second], *others])
-
-
-def _weakest_of(told: Told, model: str) -> str:
-    """The slice of a model that is worst at least."""
-    judged = told.judged_of(model)
-    if judged.is_empty():
-        return f"{visible(model)}: no slice can be judged."
-    row = judged.row(0, named=True)
-    if row["harm"] is None or row["harm"] <= 0:
-        return f"{visible(model)}: no slice stands out."
-    values = f"{number(row['model_value'])} against {number(told.of(model)['value'])}"
-    return f"{visible(model)} is weakest where {row[SHOWN]}: {values}."
-
-
-def _judged(number_of: int) -> str:
-    return "the 1 slice that can be judged" if number_of == 1 else f"the {number_of:,} slices that can be judged"
-
-
-def _size_of_slices(told: Told) -> str:
-    # A slice may be small in one model alone.
-    slices = told.slices.group_by("sliced_by", "slice").agg(pl.col("n").min(), pl.col("why").is_not_null().any())
-    small, few = int(slices["why"].sum()), slices.filter(pl.col("n") < FEWEST).height
-    if not small:
-        return ""
-    total = many(slices.height, "slice", "slices")
-    rest = f"; {small - few:,} cannot be judged for another reason" if small > few else ""
-    has, are = ("has", "is") if few == 1 else ("have", "are")
-    return f"{few:,} of {total} {has} fewer than {FEWEST} samples and {are} not judged{rest}."
 
 
 # -- what is not certain -----------------------------------------------------------------------------------------------
@@ -242,7 +143,7 @@ LEAVE_OUT = ("score_null", "truth_null", "weight_null")
 
 def _uncertain(told: Told) -> Card:
     sentences: list[Sentence] = [[text] for text in (pooled(told), *_without_pairs(told)) if text]
-    small = "" if told.slices.is_empty() else _size_of_slices(told)
+    small = "" if told.slices.is_empty() else size_of_slices(told)
     sentences += [[small]] if small else []
     if told.answers.asked.ci is None:
         sentences.append(["The state has no buckets, so nothing here has an interval."])

@@ -64,6 +64,12 @@ def count(number_of: int | None) -> str:
     return NONE if number_of is None else f"{number_of:,}"
 
 
+def amount(number_of: float | None) -> str:
+    """A number of rows: with weights it need not be whole."""
+    is_whole = number_of is not None and number_of == number_of and number_of == round(number_of)
+    return count(round(number_of)) if is_whole and number_of is not None else number(number_of)
+
+
 def many(number_of: int, one: str, more: str) -> str:
     """A number of things, in words."""
     return f"{number_of:,} {one if number_of == 1 else more}"

@@ -106,8 +106,9 @@ def test_the_page_is_whole(opened: Opened, pages: dict[int, Path], slices: int, 
     page, asked = opened(pages[slices], view)
     assert pages[slices].stat().st_size <= 1_000_000
     assert asked == [pages[slices].as_uri()]
-    # The log of so many slices has no labels.
-    places = [place for place, _ in SECTIONS if place != "labels" or slices <= 500]
+    # Nothing is searched or found; and the log of so many slices has no labels and no days.
+    absent = {"found", "data"} | ({"labels", "time"} if slices > 500 else set())
+    places = [place for place, _ in SECTIONS if place not in absent]
     assert of_each(page, "section", "e.id") == places
     for place in places:
         # A heading, and something below it.
@@ -129,9 +130,17 @@ def test_the_table_of_slices(opened: Opened, pages: dict[int, Path], slices: int
     assert rows.count() == min(slices, MOST)
     assert page.locator("#count").inner_text().endswith(f"of {slices:,} slices")
     assert ("more with less harm are not on this page" in page.locator("#slices").inner_text()) == (slices > MOST)
-    bars = of_each(page, "tr:not([hidden]) .bar i", "e.getBoundingClientRect().width")
+    bars = of_each(page, "tr:not([hidden]):not(.over) .bar i", "e.getBoundingClientRect().width")
     assert bars
     assert min(bars) >= 1
+    displayed = "#slice-table tbody tr:not([hidden]):not(.over)"
+    n_shown = page.locator("#slice-table tbody tr:not([hidden])").count()
+    assert page.locator(displayed).count() == min(n_shown, 50)
+    assert page.locator("#more").is_visible() == (n_shown > 50)
+    if n_shown > 50:
+        page.locator("#more").click()
+        assert page.locator(displayed).count() == n_shown
+        assert not page.locator("#more").is_visible()
     head = page.locator("#slice-table th", has_text="samples").first
     head.locator("button").focus()
     page.keyboard.press("Enter")

@@ -50,12 +50,14 @@ def page(name: str, static: bool, charts: bool) -> str:
     """A page whose models, labels, countries and columns have this in their names, and its title too."""
     log = made(240, {"a": 1.2, "b": 0.6}, countries=("DE", "JP"))
     log = log.with_columns(pl.col("model", "label", "country") + name)
+    log = pl.concat([log, log.head(2)])  # a problem, so that its section is there
     report = mlm.report(
         log.rename({"device": f"device{name}", "day": f"day{name}"}),
         [mlm.log_loss(), mlm.f1(average="macro").alias(f"f1{name}")],
         baseline=f"a{name}",
         slices=["country", ["country", f"device{name}"]],
         by=f"day{name}",
+        features=["country"],
         title=f"title{name}",
         static=static,
     )
@@ -213,9 +215,12 @@ def test_a_state_says_what_it_does_not_hold() -> None:
     state = mlm.state(log, metrics, by=["model", "country", "day"])
     report = mlm.report(state, metrics, baseline="champion", slices=["country"], by="day")
     text = report.html
-    assert "Not in the state: made from the log." in text
-    assert "Not in the state: make it with roc_auc(bins=4096) among its metrics." in text
-    assert "Not in the state: make it with calibration_error() and brier_resolution() among its metrics." in text
+    [missed] = re.findall(r"Not on this page: (.*)\.</p>", text)
+    assert missed.split("; ") == [
+        "Curves (not in the state: make it with roc_auc(bins=4096) among its metrics)",
+        "Calibration (not in the state: make it with calibration_error() and brier_resolution() among its metrics)",
+        "Data (not in the state: made from the log)",
+    ]
     assert report._told.slices["slice"].to_list() != []
     of_log = mlm.compare(log, mlm.log_loss(), baseline="champion").row(0, named=True)
     row = report._told.of("challenger")
@@ -241,7 +246,7 @@ def test_slices_are_searched_for_in_the_model_in_question() -> None:
     exact = ["slice", "n_samples", "n_rows", "n_tested"]
     assert of_report.select(exact).equals(of_model.select(exact))
     assert of_report["gap"].to_list() == pytest.approx(of_model["gap"].to_list(), rel=1e-9)
-    assert "Found by searching country, device" in report.html
+    assert "Among country, device." in report.html
     state = mlm.state(log, mlm.log_loss(), mlm.n_samples(), by=["model", "country", "device"])
     of_state = mlm.report(state, baseline="champion", features=["country", "device"])._told.answers.found
     assert of_state is not None
@@ -316,10 +321,10 @@ def test_the_curves_are_those_of_each_model() -> None:
 @pytest.mark.usefixtures("without_charts")
 def test_scores_without_curves_say_so() -> None:
     log = made(100).with_columns(truth=pl.col("score") * 3, score=pl.col("score") * 2 + 1)
-    assert "The scores give no curve." in mlm.report(log, mlm.rmse(), baseline="champion").html
+    assert "Curves (the scores give no curve)" in mlm.report(log, mlm.rmse(), baseline="champion").html
     text = mlm.report(made(100).with_columns(pl.col("score") * 9), mlm.roc_auc(), baseline="champion").html
-    assert "The scores are not probabilities." in text
-    assert "The scores give no curve." not in text
+    assert "Calibration (the scores are not probabilities)" in text
+    assert "Curves (" not in text
 
 
 @pytest.mark.one_in(3)

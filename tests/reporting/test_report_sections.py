@@ -62,9 +62,9 @@ def test_a_state_with_bins_has_the_curves_of_the_log(weight: str | None) -> None
     of_log = mlm.curve(log, "calibration", by="model", weight=weight)
     assert curves["calibration"]["truth"].to_list() == pytest.approx(of_log["truth"].to_list(), rel=1e-12)
     text = report.html
-    assert ("Below is the number of rows." in text) is (weight is None)
+    assert ("Below is the number of rows; the dark part is true." in text) is (weight is None)
     assert "Lines are" not in text
-    assert "Not in the state: make it with" not in text
+    assert "not in the state: make it with" not in text
 
 
 def few_scores(*scores: float, truth: tuple[int, ...]) -> pl.DataFrame:

@@ -32,6 +32,8 @@
   const rows = [...body.rows];
   const tool = (id) => one(`#${id}`);
   const total = Number(table.dataset.total);
+  const more = tool("more"), few = 50;
+  let all_shown = false;
   const filter = () => {
     const find = tool("find").value.trim().toLowerCase();
     const word = tool("show") ? tool("show").value : "";
@@ -43,10 +45,14 @@
         || (word && row.dataset.v !== word)
         || (kind && row.dataset.k !== kind)
         || (find && !row.cells[0].textContent.toLowerCase().includes(find));
+      row.classList.toggle("over", !row.hidden && !all_shown && shown >= few);
       shown += !row.hidden;
     }
+    more.hidden = all_shown || shown <= few;
+    more.textContent = `Show all ${shown.toLocaleString("en")}`;
     tool("count").textContent = `${shown.toLocaleString("en")} of ${total.toLocaleString("en")} ${table.dataset.of}`;
   };
+  more.addEventListener("click", () => { all_shown = true; filter(); });
   for (const input of all(".tools input, .tools select")) input.addEventListener("input", filter);
   filter();
 
@@ -71,6 +77,7 @@
       return side * (x - y);
     });
     body.append(...rows);
+    filter();
   };
   for (const button of all("th button", table)) button.addEventListener("click", () => sort(button.closest("th")));
 })();

@@ -1,0 +1,60 @@
+"""The worst slice taken away: whether the candidate is better outside of it, and which other slices are worse by it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from polars_mlmetrics.data.expressions import any_of
+from polars_mlmetrics.query.keys import Key
+from polars_mlmetrics.reporting.answers import compared
+from polars_mlmetrics.reporting.asked import MODEL, WHOLE, ReportQuestion, dtype_of, name_of
+from polars_mlmetrics.reporting.findings import SHOWN, Told, judged_differences
+
+
+class Outside(NamedTuple):
+    """The candidate without its worst slice."""
+
+    of: str
+    """The worst slice, safe to show."""
+    whole: dict[str, Any]
+    """The difference of all other rows: `difference`, `low`, `high`, `verdict`, and `why` where it is not judged."""
+    explained: dict[tuple[str, str], str]
+    """Other slices that are worse only by it: columns and slice, and the verdict outside of it."""
+
+
+def outside_of(told: Told) -> Outside | None:
+    """What is left without the worst slice of the candidate; None where no slice is worse, or it cannot be left out."""
+    asked = told.answers.asked
+    worse = told.judged_of(told.candidate).filter(~pl.col("repeats"), pl.col("verdict") == "worse")
+    if told.baseline is None or worse.is_empty():
+        return None
+    worst, *others = worse.to_dicts()
+    slicings = {", ".join(map(name_of, keys)): keys for keys in asked.slices}
+    keys = slicings[worst["sliced_by"]]
+    if any(dtype_of(asked.frame, key).is_nested() for key in keys):
+        return None
+    rows = asked.frame.filter(any_of([_is_other(asked, key, worst[name_of(key)]) for key in keys]))
+    further = {row["sliced_by"] for row in others} - {worst["sliced_by"]}
+    left = compared(_of(asked, rows), [asked.headline], [slicings[name] for name in slicings if name in further])
+    left = judged_differences(left.filter(pl.col(MODEL) == told.candidate))
+    whole = left.filter(pl.col("slice") == WHOLE).row(0, named=True)
+    verdicts = {(row["sliced_by"], row["slice"]): row["verdict"] for row in left.to_dicts()}
+    places = [(row["sliced_by"], row["slice"]) for row in others]
+    explained = {place: verdicts.get(place) for place in places}
+    return Outside(
+        worst[SHOWN], whole, {place: word for place, word in explained.items() if word not in (None, "worse")}
+    )
+
+
+def _is_other(asked: ReportQuestion, key: Key, value: Any) -> pl.Expr:
+    column = pl.col(key) if isinstance(key, str) else key
+    return column.ne_missing(pl.lit(value, dtype=dtype_of(asked.frame, key)))
+
+
+def _of(asked: ReportQuestion, rows: pl.LazyFrame) -> ReportQuestion:
+    """The same question of other rows. Filtered files are no bare scan: they are read at once."""
+    is_by_file = asked.passes.get("passes") == "files"
+    return replace(asked, frame=rows, passes={} if is_by_file else asked.passes)

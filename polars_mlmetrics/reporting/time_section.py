@@ -1,0 +1,86 @@
+"""The section of time: the headline over each date, its difference from the baseline, and how many rows there were."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import polars as pl
+
+from polars_mlmetrics.data.visible import visible
+from polars_mlmetrics.reporting.asked import MODEL, name_of
+from polars_mlmetrics.reporting.curve_sections import charts_of, lines_of, shown_models
+from polars_mlmetrics.reporting.findings import Told
+from polars_mlmetrics.reporting.wording import direction
+
+LAST_DAYS, FEWEST_DAYS = 7, 3
+"""How many days before the last one are the usual ones, and how many of them there must be."""
+
+
+def time_section(told: Told) -> dict[str, Any]:
+    """A chart of the values for each date, and one of the differences where there is a baseline."""
+    plots: list[tuple[dict[str, Any], str, list[str]]] = []
+    for date in dict.fromkeys(map(name_of, told.answers.asked.dates)):
+        plots += [plot for plot in (_values(told, date), _differences(told, date), _rows(told, date)) if plot]
+    return {"plots": plots} if plots else {"absent": "no key is a date"}
+
+
+def _of_dates(told: Told, table: pl.DataFrame, date: str, value: str) -> pl.DataFrame:
+    """The rows of a table that are about the headline on one date."""
+    is_there = pl.col("metric") == told.answers.asked.headline.output_name, pl.col(date).is_not_null()
+    return lines_of(told, table.filter(pl.col("sliced_by") == date, *is_there, pl.col(value).is_finite()))
+
+
+def _values(told: Told, date: str) -> tuple[dict[str, Any], str, list[str]] | None:
+    lines = _of_dates(told, told.answers.values, date, "value")
+    if lines.is_empty():
+        return None
+    usual, charts = _usual(lines.filter(pl.col(MODEL) == told.candidate), date), charts_of(told)
+    title = f"{told.metric} ({direction(told.answers.asked.headline.best)})"
+    chart = charts.over_time(lines, date, title, usual=usual)
+    caption = f"{told.metric} by {visible(date)}, with its intervals."
+    if usual is not None:
+        caption += f" The grey range is that of {visible(told.candidate)} on the {LAST_DAYS} days before the last one."
+    return charts.finished(chart), caption, [visible(name) for name in shown_models(told)]
+
+
+def _differences(told: Told, date: str) -> tuple[dict[str, Any], str, list[str]] | None:
+    if told.answers.differences is None:
+        return None
+    found = told.answers.differences.drop("value").rename({"difference": "value"})
+    lines = _of_dates(told, found, date, "value")
+    if lines.is_empty():
+        return None
+    charts = charts_of(told)
+    chart = charts.over_time(lines, date, f"difference in {told.metric}", zero=True)
+    caption = f"{told.metric} less that of {visible(told.baseline or '')}, by {visible(date)}, with its intervals."
+    return charts.finished(chart), caption, [visible(name) for name in shown_models(told)]
+
+
+def _rows(told: Told, date: str) -> tuple[dict[str, Any], str, list[str]] | None:
+    lines = _of_dates(told, told.answers.values, date, "value").drop_nulls("n_rows")
+    if lines.is_empty():
+        return None
+    charts = charts_of(told)
+    caption = f"Rows that count, by {visible(date)}."
+    return charts.finished(charts.rows_over_time(lines, date)), caption, [visible(name) for name in shown_models(told)]
+
+
+def _usual(lines: pl.DataFrame, date: str) -> tuple[float, float] | None:
+    """The lowest and the highest value of the days before the last; None where these are few."""
+    last = lines[date].max()
+    if last is None:
+        return None
+    before = lines.filter(pl.col(date) < last, pl.col(date) >= last - timedelta(days=LAST_DAYS))["value"].to_list()
+    return (min(before), max(before)) if len(before) >= FEWEST_DAYS else None
+
+
+def dates_of(told: Told) -> list[str]:
+    """From when to when the rows are, as the title says it."""
+    asked = told.answers.asked
+    for date in map(name_of, asked.dates[:1]):
+        known = told.answers.values.filter(pl.col("sliced_by") == date)[date].drop_nulls()
+        if not known.is_empty():
+            first, last = (str(end)[:10] for end in (known.min(), known.max()))
+            return [first if first == last else f"{first} to {last}"]
+    return []

@@ -101,7 +101,7 @@ class ReportQuestion:
             slices=[*rest, *keys],
             dates=[_by_day(frame, key) for key in times],
             features=column_names("features", features),
-            ci=None if contents is not None and contents.buckets is None else ci,
+            ci=None if cls._lacks_interval(contents, schema, cluster, baseline, checked_roles(roles)) else ci,
             cluster=column_names("cluster", cluster) or None,
             roles=checked_roles(roles),
             passes=passes,
@@ -109,6 +109,22 @@ class ReportQuestion:
         if isinstance(baseline, pl.Expr | list | dict):
             raise ParameterError(f"baseline is one value of the column of the models, not {baseline!r}.")
         return asked
+
+    @staticmethod
+    def _lacks_interval(
+        contents: Contents | None, schema: pl.Schema, cluster: Names, baseline: Any, roles: Mapping[str, Any]
+    ) -> bool:
+        """Whether nothing says which rows depend on one another: a state has no buckets, a log no samples."""
+        if contents is not None:
+            return contents.buckets is None
+        # A sample or a baseline that is named needs the column: without it, a verb says so.
+        return cluster is None and baseline is None and "sample" not in roles and "sample" not in schema
+
+    @property
+    def why_no_interval(self) -> str:
+        """Why nothing has an interval, where that is so."""
+        lacks = "The state has no buckets" if self.contents is not None else "The log has no sample column"
+        return f"{lacks}, so nothing here has an interval."
 
     @property
     def of_log(self) -> dict[str, Any]:

@@ -205,16 +205,15 @@ class Charts:
     def _counts(self, rows: Rows, most: int) -> Any:
         """How many rows are in each bin, and how many of them are true, where that is known."""
         alt = self._alt
-        counts = alt.Y("n:Q", title="rows", scale=alt.Scale(domain=[0, most]), axis=alt.Axis(tickCount=2, format="~s"))
         sides = {"x": alt.X("left:Q", title="score", scale=alt.Scale(domain=[0, 1])), "x2": "right:Q"}
-        layers = [self._bars(rows, 0.4).encode(**sides, y=counts)]
-        if all(row["trues"] is not None for row in rows):
-            layers.append(self._bars(rows, 1).encode(**sides, y="trues:Q"))
+        counted = {"n": 0.4, **({"trues": 1.0} if all(row["trues"] is not None for row in rows) else {})}
+        counts = alt.Y("n:Q", title="rows", scale=alt.Scale(domain=[0, most]), axis=alt.Axis(tickCount=2, format="~s"))
+        layers = []
+        for column, opacity in counted.items():
+            bars = self._of(rows).mark_rect(aria=False, opacity=opacity)
+            y = counts if column == "n" else f"{column}:Q"
+            layers.append(bars.encode(**sides, y=y, y2=alt.datum(0), **self._colour()))
         return alt.layer(*layers).properties(width=PANEL, height=46)
-
-    def _bars(self, rows: Rows, opacity: float) -> Any:
-        bars = self._of(rows).mark_rect(aria=False, opacity=opacity)
-        return bars.encode(y2=self._alt.datum(0), **self._colour())
 
     # -- values with intervals -----------------------------------------------------------------------------------------
 
@@ -261,9 +260,16 @@ class Charts:
         return alt.layer(zero, rules, dots).properties(width=WIDTH, height=alt.Step(22))
 
     def over_time(
-        self, tidy: pl.DataFrame, day: str, title: str, *, usual: tuple[float, float] | None = None, zero: bool = False
+        self,
+        tidy: pl.DataFrame,
+        day: str,
+        title: str,
+        *,
+        usual: tuple[float, float] | None = None,
+        zero: bool = False,
+        height: int = 220,
     ) -> Any:
-        """Lines over dates, with bands; `usual` is a range that lies behind all of them."""
+        """Lines over dates, with bands; `usual` is a range that lies behind all of them, `zero` a line."""
         alt, rows = self._alt, time_points(tidy, day)
         x = alt.X("time:T", title=None, axis=alt.Axis(format="%d %b", tickCount=8, grid=False))
         y = self._axis(alt.Y, title)
@@ -276,16 +282,7 @@ class Charts:
         band = band.encode(x=x, y=alt.Y("low:Q"), y2="high:Q", **self._colour())
         line = self._of(rows).mark_line(aria=False, strokeWidth=1.8).encode(x=x, y=y, **self._colour(dashed=True))
         layers = [*behind, band, line, self._dots(rows, x, y)]
-        return alt.layer(*layers).properties(width=DAYS, height=220)
-
-    def rows_over_time(self, tidy: pl.DataFrame, day: str) -> Any:
-        """How many rows each date has, in each series."""
-        alt = self._alt
-        rows = [{**row, "n": n} for row, n in zip(time_points(tidy, day), tidy.sort(day)["n_rows"], strict=True)]
-        x = alt.X("time:T", title=None, axis=alt.Axis(format="%d %b", tickCount=8, grid=False))
-        y = alt.Y("n:Q", title="rows", scale=alt.Scale(zero=True), axis=alt.Axis(tickCount=3, format="~s"))
-        lines = self._of(rows).mark_line(aria=False, strokeWidth=1.4)
-        return lines.encode(x=x, y=y, **self._colour(dashed=True)).properties(width=DAYS, height=60)
+        return alt.layer(*layers).properties(width=DAYS, height=height)
 
     def heat(self, rows: Rows, across: Sequence[str], down: Sequence[str], small: Rows = ()) -> Any:
         """A cell for each pair of names, in one of seven fixed steps; of pairs that are too small a grey mark."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -14,9 +14,6 @@ from polars_mlmetrics.intervals.intervals import FLAGS
 from polars_mlmetrics.reporting.answers import WEIGHT_OF_ROWS, Answers
 from polars_mlmetrics.reporting.asked import MODEL, WHOLE, name_of
 from polars_mlmetrics.reporting.wording import as_shown
-
-if TYPE_CHECKING:
-    from polars_mlmetrics.reporting.outside import Outside
 
 FEWEST = 30
 """So many samples a slice needs to be judged."""
@@ -167,6 +164,17 @@ class Card:
     def text(self) -> str:
         """All it says, as plain text."""
         return "\n".join([self.heading, *self.lines])
+
+
+class Outside(NamedTuple):
+    """The candidate without its worst slice."""
+
+    of: str
+    """The worst slice, safe to show."""
+    whole: dict[str, Any]
+    """The difference of all other rows: `difference`, `low`, `high`, `verdict`, and `why` where it is not judged."""
+    explained: dict[tuple[str, str], str]
+    """Other slices that are worse only by it: columns and slice, and the verdict outside of it."""
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import polars as pl
 
@@ -11,22 +11,11 @@ from polars_mlmetrics.data.expressions import any_of
 from polars_mlmetrics.query.keys import Key
 from polars_mlmetrics.reporting.answers import compared
 from polars_mlmetrics.reporting.asked import MODEL, WHOLE, ReportQuestion, dtype_of, name_of
-from polars_mlmetrics.reporting.findings import SHOWN, Told, judged_differences
-
-
-class Outside(NamedTuple):
-    """The candidate without its worst slice."""
-
-    of: str
-    """The worst slice, safe to show."""
-    whole: dict[str, Any]
-    """The difference of all other rows: `difference`, `low`, `high`, `verdict`, and `why` where it is not judged."""
-    explained: dict[tuple[str, str], str]
-    """Other slices that are worse only by it: columns and slice, and the verdict outside of it."""
+from polars_mlmetrics.reporting.findings import SHOWN, Outside, Told, judged_differences
 
 
 def outside_of(told: Told) -> Outside | None:
-    """What is left without the worst slice of the candidate; None where no slice is worse, or it cannot be left out."""
+    """What is left without the worst slice of the candidate; None where no slice is worse."""
     asked = told.answers.asked
     worse = told.judged_of(told.candidate).filter(~pl.col("repeats"), pl.col("verdict") == "worse")
     if told.baseline is None or worse.is_empty():
@@ -34,8 +23,6 @@ def outside_of(told: Told) -> Outside | None:
     worst, *others = worse.to_dicts()
     slicings = {", ".join(map(name_of, keys)): keys for keys in asked.slices}
     keys = slicings[worst["sliced_by"]]
-    if any(dtype_of(asked.frame, key).is_nested() for key in keys):
-        return None
     rows = asked.frame.filter(any_of([_is_other(asked, key, worst[name_of(key)]) for key in keys]))
     further = {row["sliced_by"] for row in others} - {worst["sliced_by"]}
     left = compared(_of(asked, rows), [asked.headline], [slicings[name] for name in slicings if name in further])

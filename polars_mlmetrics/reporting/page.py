@@ -117,8 +117,8 @@ def _models(told: Told) -> Section:
         found = [told.of(name, metric.output_name) for name in names]
         values = [row["value"] for row in found if row["value"] is not None and row["value"] == row["value"]]
         # Of a metric that is better by chance alone, the best number is not the best model.
-        has_best = metric.best and len(values) > 1 and all(row["ci_flag"] != "biased" for row in found)
-        top = {"max": max, "min": min}[metric.best](values) if has_best else None
+        ends = {"max": max, "min": min} if all(row["ci_flag"] != "biased" for row in found) else {}
+        top = ends[metric.best](values) if metric.best in ends and len(values) > 1 else None
         cells = [_cell(row, is_best=top is not None and row["value"] == top) for row in found]
         rows.append({"metric": visible(metric.output_name), "direction": direction(metric.best), "cells": cells})
     notes = [f"Small figures are {level} intervals."] if asked.ci is not None else []
@@ -199,7 +199,7 @@ def _role(column: Any) -> str:
 
 def _intervals(asked: ReportQuestion) -> str:
     if asked.ci is None:
-        return "none: the state has no buckets"
+        return asked.why_no_interval
     dependent = visible(", ".join(asked.clusters))
     return f"{level_of(asked.ci)}, by the jackknife; rows of one {dependent} are taken to depend on one another"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import date, datetime
 from math import isinf
+from statistics import median_low
 from typing import Any
 
 import polars as pl
@@ -85,12 +86,12 @@ def robust_ends(rows: Sequence[dict[str, Any]]) -> tuple[float, float] | None:
     Every value is on it, and beside it as much room as the interval in the middle of all takes.
     """
     values = [row["x"] for row in rows]
-    known = sorted((row["high"] - row["low"], row["low"], row["high"]) for row in rows if row.get("low") is not None)
-    if not known or any(map(isinf, [end for _, low, high in known for end in (low, high)])):
+    known = [(row["low"], row["high"]) for row in rows if row.get("low") is not None]
+    if not known or any(isinf(end) for ends in known for end in ends):
         return None
-    room = known[(len(known) - 1) // 2][0]
+    room = median_low(high - low for low, high in known)
     low, high = min(values) - room, max(values) + room
-    widest = max(high for _, _, high in known) - min(low for _, low, _ in known)
+    widest = max(high for _, high in known) - min(low for low, _ in known)
     return (low, high) if widest > MOST_ROOM * (high - low) else None
 
 

@@ -42,6 +42,7 @@ def slice_section(told: Told) -> Section:
         "has_verdicts": told.slices["verdict"].null_count() < told.slices.height,
         "n_repeats": int(told.slices["repeats"].sum()),
         "n_small": told.slices.height - told.judged.height,
+        "none_is_judged": told.judged.is_empty(),
         "counted": "slices" if len(told.in_table) == 1 else "slices of models",
     }
 
@@ -57,11 +58,9 @@ def _columns(told: Told) -> list[tuple[str, str]]:
 
 
 def _note(told: Told, n_more: int) -> str:
-    counted = "samples" if told.answers.weights is None else "weight"
-    words = [
-        f"Most harm first: the near end of the interval times the share of the {counted}.",
-        f"Intervals are of {level_of(told.answers.asked.ci or 0)}, each for itself.",
-    ]
+    counted, ci = "samples" if told.answers.weights is None else "weight", told.answers.asked.ci
+    words = [f"Most harm first: the near end of the interval times the share of the {counted}."]
+    words = [*words, f"Intervals are of {level_of(ci)}, each for itself."] if ci is not None else ["Largest first."]
     if len(told.in_table) > 1:
         words.append("The middle of the bars is the value of all samples of each model.")
     if told.baseline is not None:
@@ -127,7 +126,7 @@ def _rows(told: Told) -> list[dict[str, Any]]:
         {
             "name": row[SHOWN],
             "css": " ".join(name for name, column in css.items() if row[column]),
-            "hidden": row["repeats"] or row["is_small"],
+            "hidden": row["repeats"] or (row["is_small"] and not told.judged.is_empty()),
             "stays": not (row["repeats"] or row["is_small"] or row["is_late"]),
             "model": visible(row[MODEL]) if len(told.in_table) > 1 else "",
             "n": count(row["n"]),

@@ -59,8 +59,9 @@ def _of_rules(gate: pl.DataFrame) -> Card:
 
 
 def _of_row(row: dict[str, Any]) -> str:
-    place, reason = place_text(row), row["reason"] or ""
-    return f" {row['status']}{place and f' at {place}'}{reason and f': {reason}'}."
+    """Where a rule does not hold, and why; and its status, where that is no failure."""
+    place, status = place_text(row), "" if row["status"] == "fail" else f" ({row['status']})"
+    return f"{place and f' at {place}'}{status}: {row['reason']}."
 
 
 # -- better or worse ---------------------------------------------------------------------------------------------------
@@ -146,7 +147,7 @@ def _uncertain(told: Told) -> Card:
     small = "" if told.slices.is_empty() else size_of_slices(told)
     sentences += [[small]] if small else []
     if told.answers.asked.ci is None:
-        sentences.append(["The state has no buckets, so nothing here has an interval."])
+        sentences.append([told.answers.asked.why_no_interval])
     sentences += _left_out(told)
     sentences += _problems(told.answers.problems)
     if told.answers.problems is None:

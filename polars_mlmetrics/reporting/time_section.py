@@ -61,16 +61,19 @@ def _rows(told: Told, date: str) -> tuple[dict[str, Any], str, list[str]] | None
     lines = _of_dates(told, told.answers.values, date, "value").drop_nulls("n_rows")
     if lines.is_empty():
         return None
-    charts = charts_of(told)
-    caption = f"Rows that count, by {visible(date)}."
-    return charts.finished(charts.rows_over_time(lines, date)), caption, [visible(name) for name in shown_models(told)]
+    nothing = pl.lit(None, pl.Float64)
+    charts, lines = charts_of(told), lines.with_columns(value=pl.col("n_rows"), low=nothing, high=nothing)
+    chart = charts.over_time(lines, date, "rows", zero=True, height=70)
+    return (
+        charts.finished(chart),
+        f"Rows that count, by {visible(date)}.",
+        [visible(name) for name in shown_models(told)],
+    )
 
 
 def _usual(lines: pl.DataFrame, date: str) -> tuple[float, float] | None:
     """The lowest and the highest value of the days before the last; None where these are few."""
-    last = lines[date].max()
-    if last is None:
-        return None
+    last = pl.col(date).max()
     before = lines.filter(pl.col(date) < last, pl.col(date) >= last - timedelta(days=LAST_DAYS))["value"].to_list()
     return (min(before), max(before)) if len(before) >= FEWEST_DAYS else None
 

@@ -159,6 +159,8 @@ def size_of_slices(told: Told) -> str:
     if not small:
         return ""
     total = many(slices.height, "slice", "slices")
+    if not few:
+        return f"{small:,} of {total} cannot be judged."
     rest = f"; {small - few:,} cannot be judged for another reason" if small > few else ""
     has, are = ("has", "is") if few == 1 else ("have", "are")
     return f"{few:,} of {total} {has} fewer than {FEWEST} samples and {are} not judged{rest}."

@@ -186,10 +186,14 @@ CLASSES = mlm.from_arrays(
 )
 
 
+OF_LABELS = "log_loss f1_macro roc_auc average_precision calibration_error label_ranking_average_precision"
+AMOUNTS = made(100).with_columns(truth=pl.col("score") * 30 + pl.col("sample") % 7, score=pl.col("score") * 30)
+
+
 @pytest.mark.parametrize(
     ("log", "names"),
     [
-        (made(100), "log_loss f1_macro roc_auc average_precision calibration_error label_ranking_average_precision"),
+        (made(100), OF_LABELS),
         (
             made(100).drop("label").with_columns(sample=pl.int_range(pl.len())),
             "log_loss f1 roc_auc average_precision calibration_error",
@@ -199,13 +203,19 @@ CLASSES = mlm.from_arrays(
             "f1_macro roc_auc average_precision label_ranking_average_precision",
         ),
         (CLASSES, "multiclass_log_loss f1_macro top_k_accuracy_1"),
+        (AMOUNTS, "rmse mae r2"),
+        (AMOUNTS.filter(label="people").drop("label"), "rmse mae r2"),
+        (made(100).with_columns(truth=pl.int_range(pl.len()) % 4), "ndcg_10 reciprocal_rank recall_at_10"),
+        (made(100).with_columns(truth=pl.int_range(pl.len()) == 3).with_columns(pl.col("truth") * 2), OF_LABELS),
     ],
-    ids=["labels", "binary", "no probabilities", "classes"],
+    ids=["labels", "binary", "no probabilities", "classes", "amounts of labels", "amounts", "grades", "a broken truth"],
 )
 def test_the_metrics_fit_the_log(log: pl.DataFrame, names: str) -> None:
     told = mlm.report(log)._told
     assert [metric.output_name for metric in told.answers.asked.metrics] == names.split()
     assert told.models.select("metric").n_unique() == len(names.split())
+    values = told.models["value"]
+    assert values.is_finite().all() or "truth_not_binary" in told.answers.problems["problem"].to_list()
 
 
 @pytest.mark.usefixtures("without_charts")

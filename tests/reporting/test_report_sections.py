@@ -1,5 +1,6 @@
 """Sections of a report: which cells of the heat map have a colour, and what curves say beside their points."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,11 @@ from sklearn.metrics import average_precision_score, f1_score, roc_auc_score
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.reporting.curve_sections import best_thresholds, curve_lead, curve_plots
+from polars_mlmetrics.reporting.curve_tables import DECISIONS
 from polars_mlmetrics.reporting.label_section import label_plot
+from polars_mlmetrics.reporting.points import robust_ends
+from polars_mlmetrics.reporting.time_section import time_section
+from tests.reporting.read_pages import words_of
 from tests.reporting.report_log import made
 
 
@@ -170,3 +175,71 @@ def test_a_model_that_is_too_sure_of_itself_has_its_exact_area() -> None:
             None,
             "no interval: nothing varies",
         )
+
+
+def test_a_metric_that_chance_makes_better_has_no_best() -> None:
+    log = made(300)
+    text = mlm.report(log, [mlm.log_loss(), mlm.calibration_error()], baseline="champion").html
+    values = mlm.evaluate(log, mlm.log_loss(), mlm.calibration_error(), by="model").rows_by_key("model", unique=True)
+    best = re.findall(r'<td class="best">([^<]+)<', text)
+    assert best == [f"{min(loss for loss, _ in values.values()):.3f}"]
+
+
+@pytest.mark.parametrize("carrier", ["log", "state"])
+def test_what_was_decided_at_the_threshold_in_use(carrier: str) -> None:
+    log = made(300)
+    metrics = [mlm.log_loss(), mlm.f1(threshold=0.3), mlm.roc_auc(bins=256)]
+    counts = [count(threshold=0.3) for count in DECISIONS.values()]
+    frame = mlm.state(log, [*metrics, *counts], by="model") if carrier == "state" else log
+    text = words_of(mlm.report(frame, metrics, baseline="champion").html)
+    expected = mlm.evaluate(log, counts, by="model").rows_by_key("model", unique=True)
+    rows = [f"{name} {' '.join(f'{count:,.0f}' for count in expected[name])}" for name in ("champion", "challenger")]
+    heads = "model true positives false positives false negatives true negatives"
+    assert f"Decisions at 0.3 {heads} {' '.join(rows)}" in text
+    assert "Decisions" not in mlm.report(log, [mlm.log_loss(), mlm.roc_auc()], baseline="champion").html
+    named_so = mlm.report(log, [mlm.f1().alias("true positives")], baseline="champion").html
+    assert "Decisions" not in named_so
+
+
+@pytest.mark.parametrize("carrier", ["log", "state"])
+def test_days_have_differences_and_are_no_slices_among_others(carrier: str) -> None:
+    log = made(600)
+    frame = mlm.state(log, mlm.log_loss(), by=["model", "country", "day"]) if carrier == "state" else log
+    findings = mlm.report(frame, mlm.log_loss(), baseline="champion", slices=["country"], by="day")._told
+    plots = time_section(findings)["plots"]
+    assert [caption for _, caption, _ in plots] == [
+        "log_loss by day, with its intervals. The grey range is that of challenger on the 7 days before the last one.",
+        "log_loss less that of champion, by day, with its intervals.",
+        "Rows that count, by day.",
+    ]
+    of_days = mlm.compare(frame, mlm.log_loss(), baseline="champion", slices=["day"]).lazy().collect()
+    of_days = of_days.filter(pl.col("slice") != "")
+    drawn = drawn_rows(plots[1][0], "y", "low", "high")
+    assert drawn["y"] == pytest.approx(of_days["difference"].to_list(), rel=1e-9)
+    assert drawn["low"] == pytest.approx(of_days["low"].to_list(), rel=1e-9)
+    values = mlm.evaluate(log, mlm.log_loss(), mlm.n_rows(), by=["model", "day"]).sort("day", "model")
+    assert sorted(drawn_rows(plots[2][0], "y", "low")["y"]) == sorted(values["n_rows"].to_list())
+    [[usual]] = [rows for rows in plots[0][0]["datasets"].values() if rows[0].keys() == {"low", "high"}]
+    before = values.filter(model="challenger").sort("day")["log_loss"].to_list()[:-1]
+    assert (usual["low"], usual["high"]) == pytest.approx((min(before), max(before)), rel=1e-9)
+    # The verdicts of slices are those that they have without days.
+    alone = mlm.compare(frame, mlm.log_loss(), baseline="champion", slices=["country"]).lazy().collect()
+    ours = findings.answers.differences
+    assert ours is not None
+    p = ours.filter(sliced_by="country").sort("slice")["p_adjusted"].to_list()
+    assert p == pytest.approx(alone.filter(sliced_by="country").sort("slice")["p_adjusted"].to_list(), rel=1e-9)
+
+
+def drawn_rows(chart: dict[str, Any], *columns: str) -> dict[str, list[float]]:
+    """Columns of the rows that a chart draws, once each."""
+    rows = next(rows for rows in chart["datasets"].values() if rows and set(columns) <= rows[0].keys())
+    return {column: [row[column] for row in rows] for column in columns}
+
+
+def test_a_wide_interval_does_not_flatten_the_others() -> None:
+    rows = [{"x": x, "low": x - 0.1, "high": x + 0.1} for x in (0.0, 0.2, 0.5)]
+    assert robust_ends(rows) is None
+    assert robust_ends([*rows, {"x": 0.3, "low": -9.0, "high": 9.6}]) == pytest.approx((-0.2, 0.7))
+    assert robust_ends([{"x": 0.3}, {"x": 9.0}]) is None
+    assert robust_ends([*rows, {"x": 0.3, "low": None, "high": None}]) is None
+    assert robust_ends([*rows, {"x": 0.3, "low": -float("inf"), "high": 1.0}]) is None

@@ -4,13 +4,13 @@ import random
 import re
 from datetime import date, timedelta
 from functools import cache
-from html import unescape
 from typing import Any
 
 import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
+from tests.reporting.read_pages import words_of
 
 METRICS = [mlm.mean("latency", best="min"), mlm.share("ok", best="max").alias("answered")]
 ROLES = {"score", "truth", "label"}
@@ -34,12 +34,6 @@ def calls() -> pl.DataFrame:
         for sample in range(450)
     ]
     return pl.DataFrame(rows)
-
-
-def words_of(page: str) -> str:
-    """The text that a reader sees of a page."""
-    body = re.sub(r"<(style|script|svg)[^>]*>.*?</\1>", " ", page, flags=re.DOTALL)
-    return " ".join(unescape(re.sub(r"<[^>]+>", " ", body)).split())
 
 
 @pytest.mark.one_in(2)

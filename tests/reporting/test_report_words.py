@@ -335,3 +335,53 @@ def test_a_model_that_is_nan_is_never_the_best() -> None:
     overall, *_ = summary(log, mlm.f1())
     assert overall.heading == "champion has the best f1 of 2 models"
     both(overall, "challenger NaN")
+
+
+def test_rules_that_do_not_hold_come_first() -> None:
+    table = mlm.evaluate(SMALL, LOSS, mlm.f1(), mlm.n_samples(), by="model", slices=["country"], ci=0.95)
+    rules = {"log_loss <= 0.5": pl.col("log_loss") <= 0.5, "f1 >= 0": pl.col("f1") >= 0}
+    gate = mlm.gate(table, rules)
+    report = mlm.report(SMALL, LOSS, baseline="champion", gate=gate)
+    card, overall, *_ = cards(report._told)
+    broken = gate.filter(status="fail").to_dicts()
+    assert 1 <= len(broken) < gate.height
+    assert (card.tone, card.heading) == (BAD, "1 of 2 rules fails")
+    assert overall.heading == "challenger is better than champion"
+    first = broken[0]
+    place = f"model={first['model']}" + (f", {first['slice']}" if first["slice"] else "")
+    assert card.lines[0] == f"log_loss <= 0.5 at {place}: {first['reason']}."
+    more = [f"{len(broken) - 3} more {'row' if len(broken) == 4 else 'rows'} of the gate."] if len(broken) > 3 else []
+    assert card.lines[3:] == more
+    assert "✗ **1 of 2 rules fails.** log_loss &lt;= 0.5 at " in report.markdown
+    assert report.html.index("1 of 2 rules fails") < report.html.index("challenger is better than champion</h3>")
+
+
+@pytest.mark.parametrize(
+    ("rules", "heading"),
+    [
+        ({"f1 >= 0": pl.col("f1") >= 0}, (GOOD, "The rule holds")),
+        ({"f1 >= 0": pl.col("f1") >= 0, "f1 <= 1": pl.col("f1") <= 1}, (GOOD, "All of 2 rules hold")),
+        ({"f1 >= 2": mlm.warn(pl.col("f1") >= 2)}, (OPEN, "No rule fails, but look at these")),
+    ],
+)
+def test_rules_that_hold(rules: dict[str, Any], heading: tuple[str, str]) -> None:
+    gate = mlm.gate(mlm.evaluate(ONE, mlm.f1()), rules)
+    card, *_ = summary(ONE, gate=gate)
+    assert (card.tone, card.heading) == heading
+
+
+def test_a_gate_is_a_table_of_gate() -> None:
+    with pytest.raises(mlm.ParameterError, match=r"gate is the table that mlm\.gate gave, not DataFrame"):
+        mlm.report(SMALL, LOSS, gate=SMALL)
+
+
+def test_a_log_without_samples_has_values_alone() -> None:
+    log = SMALL.filter(label="people").drop("sample", "label")
+    report = mlm.report(log, [LOSS, mlm.f1()], slices=["country"])
+    assert report._told.models["low"].null_count() == report._told.models.height
+    both(cards(report._told)[2], "The log has no sample column, so nothing here has an interval.")
+    both(cards(report._told)[1], "cannot be judged.")
+    with pytest.raises(mlm.ColumnError, match="sample column 'user' is not in the table"):
+        mlm.report(log, LOSS, sample="user")
+    with pytest.raises(mlm.ColumnError, match="no sample column"):
+        mlm.report(log, LOSS, baseline="champion")

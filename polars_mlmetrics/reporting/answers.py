@@ -96,7 +96,8 @@ def answered(asked: ReportQuestion) -> Answers:
     models = _models(asked, values)
     # As many as charts show.
     searched = [model for model in models[:MOST_SERIES] if model != asked.baseline_text]
-    sliced = _slicing_of_labels(asked, values)
+    differences = _differences(asked) if asked.has_baseline else None
+    sliced = _slicing_of_labels(asked, values if differences is None else differences)
     curves = curves_of(asked)
     return Answers(
         asked=asked,
@@ -104,7 +105,7 @@ def answered(asked: ReportQuestion) -> Answers:
         values=values,
         models=models,
         searched=searched,
-        differences=_differences(asked) if asked.has_baseline else None,
+        differences=differences,
         weights=_weights(asked),
         labels=labels_of(asked, sliced),
         sliced_labels=sliced,
@@ -142,18 +143,18 @@ def _models(asked: ReportQuestion, values: pl.DataFrame) -> list[str]:
 
 
 def _values(asked: ReportQuestion) -> pl.DataFrame:
-    """The headline by slice, the other metrics of the whole, and of a log the counts of decisions."""
-    headline = asked.headline
+    """Every metric of the whole, the headline by slice and date, and of a log the counts of decisions."""
+    headline, name = asked.headline, asked.headline.output_name
     of_whole = [*asked.metrics[1:], *(decisions_of(asked) if asked.contents is None else [])]
-    if asked.all_slices and asked.has_baseline and asked.contents is None:
-        # How many samples a slice has, a comparison says: here it would cost as much as all else.
-        slices = _evaluated(asked, [headline, rows_of(headline)], asked.all_slices)
-        name = headline.output_name
-        columns = {name: "value", f"{name}_low": "low", f"{name}_high": "high", N_ROWS: "n_rows"}
-        parts = [slices.filter(pl.col("slice") != WHOLE).rename(columns).with_columns(pl.lit(name).alias("metric"))]
-        of_whole = [headline, *of_whole]
-    else:
+    if asked.contents is not None or not asked.has_baseline:
         parts = [_evaluated(asked, [headline], asked.all_slices, tidy=True)]
+    else:
+        # The values of slices, and their samples, are those of the comparison.
+        of_whole, parts = [headline, *of_whole], []
+        if asked.days:
+            days = _evaluated(asked, [headline, rows_of(headline)], asked.days).filter(pl.col("slice") != WHOLE)
+            columns = {name: "value", f"{name}_low": "low", f"{name}_high": "high", N_ROWS: "n_rows"}
+            parts = [days.rename(columns).with_columns(pl.lit(name).alias("metric"))]
     # The whole comes first: it has all columns.
     parts = [_evaluated(asked, of_whole, [], tidy=True), *parts] if of_whole else parts
     return pl.concat(parts, how="diagonal_relaxed")
@@ -220,9 +221,9 @@ FEWEST_COLUMNS, MOST_COLUMNS = 2, 40
 """How many slices a heat map may have."""
 
 
-def _slicing_of_labels(asked: ReportQuestion, values: pl.DataFrame) -> str:
+def _slicing_of_labels(asked: ReportQuestion, sliced: pl.DataFrame) -> str:
     """The first slicing by one column that fits a heat map."""
-    sizes = dict(values.filter(pl.col("slice") != WHOLE).group_by("sliced_by").agg(pl.col("slice").n_unique()).rows())
+    sizes = dict(sliced.filter(pl.col("slice") != WHOLE).group_by("sliced_by").agg(pl.col("slice").n_unique()).rows())
     single = [name_of(keys[0]) for keys in asked.slices if len(keys) == 1]
     return next((name for name in single if FEWEST_COLUMNS <= sizes.get(name, 0) <= MOST_COLUMNS), "")
 
@@ -292,7 +293,8 @@ def problems_of(asked: ReportQuestion, frame: pl.LazyFrame) -> pl.DataFrame | No
     if asked.contents is not None:
         return None
     by = listed(asked.between) or None
-    slices = asked.slices or None
+    # In which slices samples are no pairs, a comparison says.
+    slices = None if asked.has_baseline else asked.slices or None
     given: dict[str, Any] = {"progress": False, **asked.of_log}
     found = check(frame, by=by, slices=slices, metrics=asked.metrics, **given)
     return found if asked.cluster is None else found.filter(pl.col("problem") != "cluster_unused")

@@ -19,6 +19,7 @@ from polars_mlmetrics.reporting.points import (
     curve_dots,
     curve_points,
     difference_points,
+    joined_values,
     robust_ends,
     time_points,
     value_points,
@@ -218,9 +219,16 @@ class Charts:
     # -- values with intervals -----------------------------------------------------------------------------------------
 
     def values(
-        self, tidy: pl.DataFrame, names: Sequence[str], title: str, wholes: Rows = (), *, width: int = WIDTH
+        self,
+        tidy: pl.DataFrame,
+        names: Sequence[str],
+        title: str,
+        wholes: Rows = (),
+        *,
+        width: int = WIDTH,
+        joined: bool = False,
     ) -> Any:
-        """A line for each name: the values of the series and their intervals; wholes are vertical lines."""
+        """A line for each name: the values of the series, with intervals or `joined`; wholes are vertical lines."""
         alt = self._alt
         y = self._names("name", names, alt.Y, grid=True)
         # By place, not by name: the order of an offset becomes an expression of Vega.
@@ -229,12 +237,12 @@ class Charts:
         scale = alt.Scale(domain=list(places.values()), paddingOuter=0.6)
         offset = alt.YOffset("place:N", sort="ascending", scale=scale)
         x = self._axis(alt.X, title, robust_ends(rows))
-        several = {"yOffset": offset} if len(self._series) > 1 else {}
+        several = {"yOffset": offset} if len(self._series) > 1 and not joined else {}
         layers = []
         if wholes:
             lines = self._of(wholes).mark_rule(aria=False, strokeWidth=1.2)
             layers.append(lines.encode(x=x, **self._colour(dashed=True)))
-        rules = self._of(rows).mark_rule(aria=False, strokeWidth=1.6, clip=True)
+        rules = self._of(joined_values(rows) if joined else rows).mark_rule(aria=False, strokeWidth=1.6, clip=True)
         layers.append(rules.encode(y=y, x=alt.X("low:Q"), x2="high:Q", **several, **self._colour()))
         shapes = ["square"] * (len(self._series) > 1) + ["circle"] * max(len(self._series) - 1, 1)
         shape = alt.Shape("series:N", scale=alt.Scale(domain=self._series, range=shapes), legend=None)

@@ -13,6 +13,9 @@ from polars_mlmetrics.reporting.answers import compared
 from polars_mlmetrics.reporting.asked import MODEL, WHOLE, ReportQuestion, dtype_of, name_of
 from polars_mlmetrics.reporting.findings import SHOWN, Outside, Told, judged_differences
 
+MOST_OTHERS = 3
+"""Of so many other slices it is worked out whether they are worse by the worst one alone."""
+
 
 def outside_of(told: Told) -> Outside | None:
     """What is left without the worst slice of the candidate; None where no slice is worse."""
@@ -20,7 +23,7 @@ def outside_of(told: Told) -> Outside | None:
     worse = told.judged_of(told.candidate).filter(~pl.col("repeats"), pl.col("verdict") == "worse")
     if told.baseline is None or worse.is_empty():
         return None
-    worst, *others = worse.to_dicts()
+    worst, *others = worse.head(1 + MOST_OTHERS).to_dicts()
     slicings = {", ".join(map(name_of, keys)): keys for keys in asked.slices}
     keys = slicings[worst["sliced_by"]]
     rows = asked.frame.filter(any_of([_is_other(asked, key, worst[name_of(key)]) for key in keys]))

@@ -80,6 +80,15 @@ def curve_dots(frame: pl.DataFrame, x: str, y: str, titles: tuple[str, str]) -> 
     return described(chosen, text, x=x, y=y, series=SERIES)
 
 
+def joined_values(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """A line for each name, from its least to its greatest value, in the colour of its last series."""
+    found: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        values = [row["x"], *(found[row["name"]][end] for end in ENDS if row["name"] in found)]
+        found[row["name"]] = {**row, "low": min(values), "high": max(values)}
+    return list(found.values())
+
+
 def robust_ends(rows: Sequence[dict[str, Any]]) -> tuple[float, float] | None:
     """The ends of an axis on which a few very wide intervals do not flatten all others; None where none does.
 

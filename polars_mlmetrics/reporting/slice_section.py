@@ -164,23 +164,41 @@ def slice_plot(told: Told) -> tuple[dict[str, Any], str] | None:
     names = told.compared
     charts = Charts(PAGE, [visible(name) for name in names])
     values = of_models(told.answers.values.filter(pl.col("metric") == headline.output_name), names)
-    labelled = chosen.unique(["sliced_by", "slice"], keep="first", maintain_order=True).select(
-        "sliced_by",
-        "slice",
-        pl.concat_str(SHOWN, pl.lit(" ("), pl.col("n").cast(pl.String), pl.lit(")")).alias("name"),
-    )
+    name = pl.concat_str(SHOWN, pl.lit(" ("), pl.col("n").cast(pl.String), pl.lit(")")).alias("name")
+    labelled = chosen.with_columns(name).unique(["sliced_by", "slice"], keep="first", maintain_order=True)
     whole = values.filter(pl.col("slice") == WHOLE, pl.col("value").is_finite())
     wholes = whole.select(x="value", series=SERIES).to_dicts()
-    values = labelled.join(values, on=["sliced_by", "slice"], maintain_order="left")
     title = f"{metric} ({direction(headline.best)})"
-    shown = "One mark a slice" if len(names) == 1 else "One mark a model"
+    shown = f"One mark a {'slice' if len(names) == 1 else 'model'}, with intervals"
     if told.baseline is not None:
         shown = f"{visible(told.candidate)} (round) and {visible(told.baseline)} (square)"
     caption = (
-        f"{_what(told, chosen)}. {shown}, with intervals; the number of samples is behind the name. The vertical "
+        f"{_what(told, chosen)}. {shown}; the number of samples is behind the name. The vertical "
         f"{'line is the value' if len(names) == 1 else 'lines are the values'} of all samples."
     )
-    return charts.finished(charts.values(values, labelled["name"].to_list(), title, wholes, width=620)), caption
+    in_order, joined = labelled["name"].to_list(), told.baseline is not None
+    marks = (
+        _pairs(told, labelled)
+        if joined
+        else labelled.select("sliced_by", "slice", "name").join(
+            values, on=["sliced_by", "slice"], maintain_order="left"
+        )
+    )
+    chart = charts.values(marks, in_order, title, wholes, width=620, joined=joined)
+    return charts.finished(chart), caption
+
+
+def _pairs(told: Told, labelled: pl.DataFrame) -> pl.DataFrame:
+    """The values of the baseline and of the candidate in slices, on the samples that both have."""
+    sides = {told.baseline or "": "baseline_value", told.candidate: "model_value"}
+    nothing = pl.lit(None, pl.Float64)
+    parts = [
+        labelled.select("name", pl.col(column).alias("value"), low=nothing, high=nothing).with_columns(
+            pl.lit(visible(side)).alias(SERIES)
+        )
+        for side, column in sides.items()
+    ]
+    return pl.concat(parts)
 
 
 def _what(told: Told, chosen: pl.DataFrame) -> str:

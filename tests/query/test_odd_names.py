@@ -44,6 +44,7 @@ NO_NAMES = {
     ("metric", "uncut"): "a function",
     ("from_wide", "score"): "a text with fields in braces",
     ("from_wide", "truth"): "a text with fields in braces",
+    ("report", "gate"): "a table",
     **{("from_arrays", name): "an array" for name in ("sample", "score", "truth")},
 }
 """The parameters of such a name that name no column, and why."""

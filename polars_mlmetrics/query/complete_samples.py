@@ -10,11 +10,13 @@ import polars as pl
 from polars_mlmetrics.data.door import check_key_columns
 from polars_mlmetrics.data.expressions import any_of, check_no_pattern
 from polars_mlmetrics.engine.folds import fold, matched
+from polars_mlmetrics.engine.passes import Passes
 from polars_mlmetrics.engine.sources import LogSource
 from polars_mlmetrics.errors import INTERNAL, ParameterError, unknown
 from polars_mlmetrics.formula.measure import Measure
 from polars_mlmetrics.formula.over_targets import samples_of_all
 from polars_mlmetrics.query.query import Query
+from polars_mlmetrics.query.source import source_of
 
 COUNTED, LEFT_OUT = f"{INTERNAL}counted", f"{INTERNAL}left_out"
 _ALIKE = f"{INTERNAL}alike"
@@ -23,22 +25,32 @@ BYTES_A_ROW = 60
 """Bytes that a row takes, about, while the samples of its part are looked up."""
 
 
-def rows_of_pairs(query: Query, between: str) -> pl.LazyFrame:
-    """The rows of a query without the samples that count to a metric for some models of their group, and not for all.
-
-    A model is one of a group where a sample of it counts there.
-    """
+def check_can_pair(query: Query, between: str) -> None:
+    """Refuse a column of models that is no key of the query, or samples that are not in the table."""
     names = [key.name for key in query.by]
     check_no_pattern([between], what="between column")
     if between not in names:
         raise ParameterError(unknown("between=", between, names, of="a by column of the state"))
-    model, sample = query.by[names.index(between)].column, query.roles.sample
-    check_key_columns(sample, query.schema, what="sample column")
-    rows = query.with_keys(query.frame).filter(pl.col(column).is_not_null() for column in sample)
-    groups = [key.column for key in query.by if key.column != model]
-    log = LogSource(rows, query.roles.label, query.schema)
-    kept = CompleteSamples(log, groups, model, sample, samples_of_all(query.metrics)).kept()
-    return kept.drop(column.meta.output_name() for column in query.added)
+    check_key_columns(query.roles.sample, query.schema, what="sample column")
+
+
+def rows_of_pairs(query: Query, between: str, passes: Passes | None) -> pl.LazyFrame:
+    """The rows of a query without the samples that count to a metric for some models of their group, and not for all.
+
+    A model is one of a group where a sample of it counts there. The samples are looked up now.
+    """
+    (model,) = (key.column for key in query.by if key.name == between)
+    groups, sample = [key.column for key in query.by if key.column != model], query.roles.sample
+
+    def with_samples(rows: pl.LazyFrame) -> pl.LazyFrame:
+        return rows.filter(pl.col(column).is_not_null() for column in sample)
+
+    log = source_of(query, passes).changed(with_samples)
+    odd = CompleteSamples(log, groups, model, sample, samples_of_all(query.metrics)).odd()
+    if odd.is_empty():
+        return with_samples(query.frame)
+    rows = with_samples(query.with_keys(query.frame)).join(odd.lazy(), on=odd.columns, how="anti", nulls_equal=True)
+    return rows.drop(column.meta.output_name() for column in query.added)
 
 
 class Way:
@@ -89,11 +101,6 @@ class CompleteSamples:
     def _rows(self) -> pl.LazyFrame:
         return self.log.rows
 
-    def kept(self) -> pl.LazyFrame:
-        """The rows without the other samples."""
-        odd = self._odd(self._seen(self._rows, self._by_model([])))
-        return self._rows.join(odd, on=self._keys, how="anti", nulls_equal=True)
-
     def counted(self) -> tuple[LogSource, pl.LazyFrame]:
         """The log of these rows; and one row a group and model, with the samples that it has, and how many others are.
 
@@ -128,7 +135,8 @@ class CompleteSamples:
         by_model = self._by_model(self._codes()).collect(engine="streaming").lazy()
         if self.are_alike(by_model):
             return self._rows.select(self._keys).clear().collect()
-        return self._odd(self._seen(self._rows, by_model)).collect(engine="streaming")
+        [odd] = self.log.gathered(BYTES_A_ROW, self.sample, lambda rows: [self._odd(self._seen(rows, by_model))])
+        return odd.collect(engine="streaming")
 
     def _codes(self) -> list[pl.Expr]:
         return [total for way in self._ways for total in way.sums_of_codes(self.sample)]

@@ -30,7 +30,7 @@ from polars_mlmetrics.engine.state_table import StateTable
 from polars_mlmetrics.errors import NameCollisionError, StateError, at_callers_line
 from polars_mlmetrics.formula.over_targets import samples_of_all
 from polars_mlmetrics.places.fingerprints import fingerprints_of, name_in
-from polars_mlmetrics.query.complete_samples import rows_of_pairs
+from polars_mlmetrics.query.complete_samples import check_can_pair, rows_of_pairs
 from polars_mlmetrics.query.keys import Keys
 from polars_mlmetrics.query.query import Query
 from polars_mlmetrics.query.reported_value import ask_counts
@@ -119,9 +119,9 @@ def state(
     sources = fingerprints_of(frame.lazy())
     made = StateOf.read(frame, metrics, by, buckets, cluster, between, roles, sources, schema)
     split = passes_of(made.query, passes, memory, progress=progress)
-    if split is None:
+    if split is None and between is None:
         return answer_as_given(frame, planned(made.query, lambda query: replace(made, query=query).table(None)))
-    return as_given_later(frame, lambda: made.table(split), lambda: made.table(None))
+    return as_given_later(frame, lambda: made.of_pairs(split).table(split), lambda: made.table(None))
 
 
 @dataclass(frozen=True)
@@ -158,8 +158,14 @@ class StateOf:
             raise StateError(f"{query.plain_names[0]!r} is a plain expression: a state can hold metrics only.")
         check_once((source, name_in(source)) for source in sources)
         if between is not None:
-            query = replace(query, frame=rows_of_pairs(query, between))
+            check_can_pair(query, between)
         return cls(query, None if scheme is None else scheme.description, between, sources)
+
+    def of_pairs(self, passes: Passes | None) -> StateOf:
+        """The same of the samples that all models have, which are looked up now, where pairs are asked for."""
+        if self.between is None:
+            return self
+        return replace(self, query=replace(self.query, frame=rows_of_pairs(self.query, self.between, passes)))
 
     def table(self, passes: Passes | None) -> pl.LazyFrame:
         """The plan of the state: its statistics by group, and a row for each file of the log."""

@@ -172,10 +172,11 @@ class _Part:
             _ = self.log.source  # a file that cannot be read says so itself
             raise TableError(f"{self.log.path}: its rows cannot be prepared: {self.log.words_for(error)}") from None
 
-    def state_of(self, metrics: Sequence[Any], options: Mapping[str, Any]) -> pl.LazyFrame:
-        """The state that is asked for."""
+    def state_of(self, metrics: Sequence[Any], options: Mapping[str, Any], *, of_pairs: bool = False) -> pl.LazyFrame:
+        """The state that is asked for. Its columns are known without a look at the samples that are pairs."""
         try:
-            return StateOf.read(self.log.rows, metrics, **options, sources=[self.fingerprint]).table(None)
+            state = StateOf.read(self.log.rows, metrics, **options, sources=[self.fingerprint])
+            return (state.of_pairs(None) if of_pairs else state).table(None)
         except MetricError as error:
             of_file = type(error)(f"{self.log.path}: {error}")
             raise (of_file.with_remedy(REMEDY) if isinstance(error, ColumnError) else of_file) from None
@@ -184,7 +185,7 @@ class _Part:
         """The file of that state."""
         log = self.log
         try:
-            data = bytes_of_state(self.state_of(metrics, options), log.source)
+            data = bytes_of_state(self.state_of(metrics, options, of_pairs=True), log.source)
         except (pl.exceptions.PolarsError, OSError) as error:
             raise FileError(f"{log.path} cannot be folded: {log.words_for(error)}") from None
         log.check_current()

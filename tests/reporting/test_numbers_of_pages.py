@@ -1,0 +1,107 @@
+"""The numbers of a page are those of the verbs: three models of unlike samples, slices that vary within them, weights."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import polars_mlmetrics as mlm
+from polars_mlmetrics.reporting.asked import MODEL
+from tests.reporting.read_pages import words_of
+
+METRICS = [mlm.log_loss(), mlm.f1(), mlm.f1(average="macro"), mlm.roc_auc(bins=512), mlm.recall_at(2)]
+SLICES: list[Any] = ["country", "device", ["country", "device"]]
+NUMBERS = ["value", "low", "high"]
+CARRIERS = ["log", "lazy", "passes", "state"]
+
+
+def drawn(seed: int) -> pl.DataFrame:
+    """Each model lacks some samples, some rows lack a score, and the device is another one from row to row."""
+    draw = np.random.default_rng(seed)
+    samples, labels, models = 240, ["a", "b", "c"], ["old", "new", "third"]
+    rows = [
+        {
+            "sample": sample,
+            "label": label,
+            "model": model,
+            "country": ["DE", "FR", "JP"][sample % 3],
+            "device": ["phone", "web"][int(draw.integers(2))],
+            "day": f"2026-11-0{1 + sample % 5}",
+            "score": None if draw.random() < 0.02 else float(draw.random()),
+            "truth": bool((sample + place) % 3 == 0),
+            "w": float(1 + sample % 4),
+        }
+        for model in models
+        for sample in range(samples)
+        if draw.random() > 0.1
+        for place, label in enumerate(labels)
+    ]
+    is_bad = (pl.col("model") == "new") & (pl.col("country") == "JP")
+    shifted = (pl.col("score") + pl.col("truth") * pl.when(is_bad).then(-0.6).otherwise(0.8)).clip(0.01, 0.99)
+    return pl.DataFrame(rows).with_columns(score=shifted, day=pl.col("day").str.to_date())
+
+
+def asked_of(carrier: str, log: pl.DataFrame, roles: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """What a page and the verbs are asked of, and how."""
+    if carrier == "state":
+        return mlm.state(log, METRICS, by=["model", "country", "device", "day"], between="model", **roles), {}
+    passes = {"passes": 3, "progress": False} if carrier == "passes" else {}
+    return (log if carrier == "log" else log.lazy()), {**roles, **passes}
+
+
+def near(found: pl.DataFrame, expected: pl.DataFrame, keys: list[str], names: dict[str, str]) -> None:
+    """Columns of two tables agree, row by row of these keys."""
+    joined = expected.join(found.select(*keys, *(pl.col(ours).alias(f"of_page_{ours}") for ours in names)), on=keys)
+    assert joined.height == expected.height > 0
+    for ours, theirs in names.items():
+        pairs = zip(joined[f"of_page_{ours}"].to_list(), joined[theirs].to_list(), strict=True)
+        for mine, its in pairs:
+            assert (mine is None) == (its is None), (ours, mine, its)
+            assert its is None or mine == pytest.approx(its, rel=1e-9, abs=1e-12, nan_ok=True), ours
+
+
+@pytest.mark.one_in(3)
+@pytest.mark.usefixtures("without_charts")
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("roles", [{}, {"weight": "w"}], ids=["plain", "weighted"])
+@pytest.mark.parametrize("carrier", CARRIERS)
+def test_the_numbers_are_those_of_the_verbs(carrier: str, roles: dict[str, Any], seed: int) -> None:
+    log = drawn(seed)
+    frame, given = asked_of(carrier, log, roles)
+    report = mlm.report(frame, METRICS, baseline="old", slices=SLICES, by="day", **given)
+    findings = report._told
+    if carrier == "state":
+        values = mlm.finish(frame, METRICS, by="model", ci=0.95, tidy=True)
+        days = mlm.finish(frame, METRICS[0], by=["model", "day"], ci=0.95, tidy=True)
+    else:
+        values = mlm.evaluate(frame, METRICS, by="model", ci=0.95, tidy=True, **given).lazy().collect()
+        days = mlm.evaluate(frame, METRICS[0], by=["model", "day"], ci=0.95, tidy=True, **given).lazy().collect()
+    whole = mlm.compare(frame, METRICS, baseline="old", **given).lazy().collect()
+    sliced = mlm.compare(frame, METRICS[0], baseline="old", slices=SLICES, **given).lazy().collect()
+    models = findings.models.rename({MODEL: "model"})
+    near(models, values, ["model", "metric"], {name: name for name in [*NUMBERS, "n_excluded"]})
+    near(models, whole, ["model", "metric"], {"difference": "difference", "d_low": "low", "d_high": "high"})
+    slices = findings.all_slices.rename({MODEL: "model"})
+    of_slices = sliced.filter(pl.col("slice") != "")
+    columns = {"value": "difference", "low": "low", "high": "high", "model_value": "value", "n_pairs": "n_pairs"}
+    near(slices, of_slices, ["model", "sliced_by", "slice"], {**columns, "baseline_value": "baseline_value"})
+    verdicts = slices.filter(pl.col("why").is_null()).join(of_slices, on=["model", "sliced_by", "slice"])
+    assert verdicts["verdict"].to_list() == verdicts["verdict_right"].to_list()
+    of_days = findings.answers.values.filter(sliced_by="day").rename({MODEL: "model"})
+    near(of_days, days, ["model", "day"], {name: name for name in NUMBERS})
+    page = words_of(report.html)
+    for row in values.to_dicts():
+        ends = f" {row['low']:.3f} to {row['high']:.3f}" if row["low"] is not None else ""
+        assert f"{row['value']:.3f}{ends}" in page
+    shown = slices.filter(pl.col("why").is_null(), pl.col("model") == findings.candidate).to_dicts()
+    assert shown
+    for row in shown:
+        numbers = f"{row['value']:+.3f} {row['n']:,} {row['model_value']:.3f} {row['baseline_value']:.3f}"
+        name = re.escape(row["slice"])
+        assert re.search(
+            rf"{name} \S+( change)? (outside of [^:]+: \w+ )?{re.escape(numbers.replace('-', '−', 1))}", page
+        )

@@ -83,9 +83,9 @@ def answered(asked: ReportQuestion) -> Answers:
     _check_rows(asked)
     # How ids are written in its files, only a scan can say.
     rows = given if scan_node(given) is not None else asked.frame
-    problems = problems_of(asked, rows)
+    problems, are_named = problems_of(asked, rows), bool(asked.metrics)
     asked = replace(asked, metrics=metrics_for(asked, problems))
-    if problems is not None and _has_no_classes(problems):
+    if problems is not None and _has_no_classes(problems) and not are_named:
         problems = problems_of(asked, rows)  # of these metrics: a truth that is an amount is no problem then
     if asked.cluster is not None:
         question = Question.read(REPORT, asked.frame, asked.metrics, asked.between, **asked.level, roles=asked.roles)
@@ -345,7 +345,7 @@ def _are_grades(asked: ReportQuestion, problems: pl.DataFrame) -> bool:
         return False
     truth = asked.table.values()["truth"].cast(pl.Float64)
     is_grade = truth.is_between(0, HIGHEST_GRADE) & (truth.floor() == truth)
-    return bool(asked.frame.select(is_grade.all()).collect().item())
+    return bool(asked.frame.select(is_grade.all()).collect(engine="streaming").item())
 
 
 def _count(problems: pl.DataFrame, name: str) -> int:

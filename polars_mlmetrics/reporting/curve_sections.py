@@ -55,7 +55,7 @@ def calibration_section(told: Told) -> Section:
         return {"absent": "the scores are not probabilities" if asked.contents is None else NO_BINS.format(needed)}
     said = ["How often a score is right: on the dotted line scores are probabilities."]
     said += [] if asked.ci is None else [f"Lines are {level_of(asked.ci)} intervals."]
-    if told.answers.weights is None and asked.table.weight is None:
+    if asked.table.weight is None:
         bins = bins.with_columns(trues=pl.col("truth") * pl.col("n_rows"))
         said += ["Below is the number of rows; the dark part is true."]
     elif table["n_rows"].is_not_null().any():

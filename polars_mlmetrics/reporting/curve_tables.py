@@ -54,7 +54,9 @@ def curves_of(asked: ReportQuestion) -> dict[str, pl.DataFrame]:
 
 def asks_which_are_true(asked: ReportQuestion) -> bool:
     """Whether there are scores, and truths that a metric reads as true or false."""
-    is_binary = any(BINARY & set(measure.probe.door.guards) for measure in asked.measures)
+    # With `relevant=` truths are grades.
+    measures = [measure for measure in asked.measures if measure.relevant is None]
+    is_binary = any(BINARY & set(measure.probe.door.guards) for measure in measures)
     return is_binary and len(asked.reads) == len(VALUES)
 
 

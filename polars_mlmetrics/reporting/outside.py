@@ -31,12 +31,10 @@ def outside_of(told: Told) -> Outside | None:
     left = compared(_of(asked, rows), [asked.headline], [slicings[name] for name in slicings if name in further])
     left = judged_differences(left.filter(pl.col(MODEL) == told.candidate))
     whole = left.filter(pl.col("slice") == WHOLE).row(0, named=True)
-    verdicts = {(row["sliced_by"], row["slice"]): row["verdict"] for row in left.to_dicts()}
-    places = [(row["sliced_by"], row["slice"]) for row in others]
-    explained = {place: verdicts.get(place) for place in places}
-    return Outside(
-        worst[SHOWN], whole, {place: word for place, word in explained.items() if word not in (None, "worse")}
-    )
+    places = {(row["sliced_by"], row["slice"]) for row in others}
+    verdicts = {(row["sliced_by"], row["slice"]): row["verdict"] for row in left.drop_nulls("verdict").to_dicts()}
+    explained = {place: word for place, word in verdicts.items() if place in places and word != "worse"}
+    return Outside(worst[SHOWN], whole, explained)
 
 
 def _is_other(asked: ReportQuestion, key: Key, value: Any) -> pl.Expr:
@@ -45,6 +43,6 @@ def _is_other(asked: ReportQuestion, key: Key, value: Any) -> pl.Expr:
 
 
 def _of(asked: ReportQuestion, rows: pl.LazyFrame) -> ReportQuestion:
-    """The same question of other rows. Filtered files are no bare scan: they are read at once."""
+    """The same question of other rows. Filtered files are no bare scan: they are not read one by one."""
     is_by_file = asked.passes.get("passes") == "files"
-    return replace(asked, frame=rows, passes={} if is_by_file else asked.passes)
+    return replace(asked, frame=rows, passes={**asked.passes, "passes": "auto"} if is_by_file else asked.passes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -18,16 +19,20 @@ WORSE_IN_JP = made(1500, bad={"challenger": 4.0})
 pytestmark = pytest.mark.usefixtures("only_what_is_said", "without_charts")
 
 
-def frame_of(carrier: str) -> tuple[Any, dict[str, Any]]:
-    """The log or its state, and how its rows outside of the worst slice are compared."""
+def frame_of(carrier: str, folder: Path) -> tuple[Any, dict[str, Any]]:
+    """The log or its state, and how a page reads it."""
     if carrier == "state":
         return mlm.state(WORSE_IN_JP, LOSS, by=["model", *SLICES], between="model"), {}
+    if carrier == "files":
+        for country, rows in WORSE_IN_JP.partition_by("country", as_dict=True).items():
+            rows.write_parquet(folder / f"{country[0]}.parquet")
+        return pl.scan_parquet(folder / "*.parquet"), {"passes": "files", "progress": False}
     return (WORSE_IN_JP.lazy() if carrier == "lazy" else WORSE_IN_JP), {}
 
 
-@pytest.mark.parametrize("carrier", ["log", "lazy", "state"])
-def test_the_rest_is_that_of_compare(carrier: str) -> None:
-    frame, given = frame_of(carrier)
+@pytest.mark.parametrize("carrier", ["log", "lazy", "files", "state"])
+def test_the_rest_is_that_of_compare(carrier: str, tmp_path: Path) -> None:
+    frame, given = frame_of(carrier, tmp_path)
     findings = mlm.report(frame, LOSS, baseline="champion", slices=SLICES, **given)._told
     assert findings.outside is not None
     assert findings.outside.of == "country=JP"

@@ -12,6 +12,7 @@ import pytest
 import polars_mlmetrics as mlm
 from polars_mlmetrics.reporting.label_section import label_plot
 from polars_mlmetrics.reporting.wording import number
+from tests.reporting.read_pages import words_of
 from tests.reporting.report_log import made
 
 Row = tuple[str, ...]
@@ -170,3 +171,10 @@ def test_a_heat_map_is_coloured_by_the_metric_that_it_shows() -> None:
     steps = [mark["step"] for marks in found[0]["datasets"].values() for mark in marks if "step" in mark]
     assert len(steps) == 6
     assert max(steps) < "3"  # the colour of what has not changed
+
+
+def test_graded_results_have_no_report_of_classes() -> None:
+    graded = made(100).with_columns(truth=pl.int_range(pl.len()) % 4)
+    report = mlm.report(graded, baseline="champion", slices=["country"])
+    assert "Not on this page: Labels (no metric of this page has a value for each label); Curves (" in report.html
+    assert "NaN" not in words_of(report.html)

@@ -16,7 +16,7 @@ from polars.exceptions import PanicException, PolarsError
 
 from polars_mlmetrics.errors import FileError, ParameterError, shown_type
 from polars_mlmetrics.places.files import check_text
-from polars_mlmetrics.places.finding import AnyFound, Source, found_files, places_of, to_write
+from polars_mlmetrics.places.finding import AnyFound, Source, files_in, found_files, places_of, to_write
 from polars_mlmetrics.places.fingerprints import fingerprint_of
 from polars_mlmetrics.places.place import Address, MissingError, Place, Places, Seen, TakenError, is_of_store
 from polars_mlmetrics.places.stores import Store
@@ -133,8 +133,8 @@ class Folder:
 
     def states(self) -> dict[Place, StateFile]:
         """The states that are there."""
-        inside = self.places.inside(self.path, deep=False) or {}
-        states = {place: self._read(place) for place in sorted(inside) if place.suffix.lower() == ".parquet"}
+        inside = files_in(self.path, self.places, (".parquet",), deep=False) or {}
+        states = {place: self._read(place) for place in sorted(inside)}
         return {place: state for place, state in states.items() if state is not None}
 
     def put(self, log: Log, data: bytes) -> None:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from polars_mlmetrics.adapters.columns import MADE, OtherColumns, array_of, check_one, distinct
+from polars_mlmetrics.adapters.columns import MADE, OtherColumns, array_of, check_one, common_type, distinct
 from polars_mlmetrics.data.expressions import any_of, check_no_pattern
 from polars_mlmetrics.data.frames import is_number, is_text
 from polars_mlmetrics.data.returned import LISTED, MISSED, RETURNED, Listed
@@ -144,14 +144,12 @@ def _with_missed(rows: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _one_label_type(labels: pl.DataType, names: pl.DataType) -> pl.DataType:
-    known = list(dict.fromkeys(dtype for dtype in (labels, names) if dtype != pl.Null))
-    if pl.Boolean in known:
+    if pl.Boolean in (labels, names):
         raise ColumnError("labels and true_labels cannot be Boolean: cast them to String or an integer type.")
-    if len(known) < 2:
-        return known[0] if known else pl.Null()
-    if all(map(is_text, known)):
-        return pl.String()
-    if all(dtype.is_integer() for dtype in known):
+    common = common_type(labels, names)
+    if common is not None:
+        return common
+    if labels.is_integer() and names.is_integer():
         return pl.Int64()
     raise ColumnError(
         f"true_labels are {names} and the labels {labels}: cast one of them, or pass the labels with label=."

@@ -10,10 +10,10 @@ from typing import Any
 
 import polars as pl
 
-from polars_mlmetrics.adapters.columns import OtherColumns, array_of, check_one, distinct, first_of_type, literal_array
+from polars_mlmetrics.adapters.columns import OtherColumns, array_of, check_one, class_type, distinct, literal_array
 from polars_mlmetrics.adapters.lists import Lists
 from polars_mlmetrics.adapters.patterns import check_left, paired
-from polars_mlmetrics.data.frames import AnyFrame, Names, as_given, column_names, is_number, is_text, schema_of
+from polars_mlmetrics.data.frames import AnyFrame, Names, as_given, column_names, is_number, schema_of
 from polars_mlmetrics.errors import INTERNAL, ColumnError, ParameterError, at_callers_line, unknown
 
 SAID, TRUE, CLASS = (f"{INTERNAL}{name}" for name in ("said", "true", "class"))
@@ -269,7 +269,7 @@ def from_predictions(
     for role, name in (("score", score), ("truth", truth)):
         check_one(role, name, schema)
     types, has_lists = _types_in_lists({score: schema[score], truth: schema[truth]})
-    dtype = _class_type(types)
+    dtype = class_type(types)
     others = OtherColumns(frame, sample, keep, used=[score, truth])
     given = None if classes is None else distinct("classes", classes, None if dtype == pl.Null else dtype)
     read, has = (_known_list, _has) if has_lists else (_known, pl.Expr.eq)
@@ -294,19 +294,6 @@ def _types_in_lists(types: dict[str, pl.DataType]) -> tuple[dict[str, pl.DataTyp
         (one, *_), (other, *_) = sorted(lists), plain
         raise ColumnError(f"{one!r} has lists of tags, and {other!r} has not: make both lists, or both plain classes.")
     return {name: dtype.inner if name in lists else dtype for name, dtype in types.items()}, True  # type: ignore[attr-defined]
-
-
-def _class_type(types: dict[str, pl.DataType]) -> pl.DataType:
-    known = first_of_type(types)
-    for dtype, name in known.items():
-        if dtype.is_nested():
-            raise ColumnError(f"{name!r} is {dtype}: a class must be a plain value.")
-    if len(known) < 2:
-        return next(iter(known), pl.Null())
-    if all(map(is_text, known)):
-        return pl.String()
-    shown = " and ".join(f"{name!r} is {dtype}" for dtype, name in known.items())
-    raise ColumnError(f"predicted and true classes must have one type: {shown}. Cast one of them.")
 
 
 def _known(column: pl.Expr, dtype: pl.DataType, classes: pl.Series | None) -> pl.Expr:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import polars as pl
 
@@ -81,11 +81,6 @@ def _sources(sample: Names) -> dict[str, str]:
     return {"sample": sample} if isinstance(sample, str) else {name: name for name in names}
 
 
-def literal_array(values: Sequence[str]) -> pl.Expr:
-    """The same texts in every row, as an array."""
-    return pl.lit(pl.Series(values, dtype=pl.String).reshape((1, len(values)))).first()
-
-
 def distinct(what: str, values: Any, dtype: pl.DataType | None = None) -> pl.Series:
     """Values that are given as a list, each once, in the type that is asked for or their own."""
     if isinstance(values, str) or not isinstance(values, Sequence | pl.Series) or len(values) == 0:
@@ -158,3 +153,8 @@ def common_type(*types: pl.DataType) -> pl.DataType | None:
     if len(known) < 2:
         return next(iter(known), pl.Null())
     return pl.String() if all(map(is_text, known)) else None
+
+
+def inner_type(dtype: pl.DataType) -> pl.DataType:
+    """The type of the values of a list or an array; Null where there are none."""
+    return cast(pl.DataType, dtype.inner) if isinstance(dtype, pl.List | pl.Array) else pl.Null()

@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from polars_mlmetrics.adapters.columns import OtherColumns, array_of, check_one, class_type, distinct, literal_array
+from polars_mlmetrics.adapters.columns import OtherColumns, array_of, check_one, class_type, distinct, inner_type
 from polars_mlmetrics.adapters.lists import Lists
 from polars_mlmetrics.adapters.patterns import check_left, paired
 from polars_mlmetrics.data.frames import AnyFrame, Names, as_given, column_names, is_number, schema_of
@@ -83,8 +83,8 @@ def from_wide(
     scores, truths = zip(*pairs.values(), strict=True)
     models, labels = ([value for value in of_keys if value is not None] for of_keys in zip(*pairs, strict=True))
     made = {
-        **({"model": literal_array(models)} if models else {}),
-        **({"label": literal_array(labels)} if labels else {}),
+        **({"model": _literal_array(models)} if models else {}),
+        **({"label": _literal_array(labels)} if labels else {}),
         "score": array_of("score", [(name, pl.col(name), schema[name]) for name in scores]),
         "truth": array_of("truth", [(name, pl.col(name), schema[name]) for name in truths]),
     }
@@ -94,6 +94,11 @@ def from_wide(
         check_left(score, list(dict.fromkeys(labels)), left)
     others = OtherColumns(frame, sample, keep, used=used, made=list(made))
     return as_given(frame, others.select(others.rows, made).explode(list(made)))
+
+
+def _literal_array(values: Sequence[str]) -> pl.Expr:
+    """The same texts in every row, as an array."""
+    return pl.lit(pl.Series(values, dtype=pl.String).reshape((1, len(values)))).first()
 
 
 # -- lists -------------------------------------------------------------------------------------------------------------
@@ -293,7 +298,7 @@ def _types_in_lists(types: dict[str, pl.DataType]) -> tuple[dict[str, pl.DataTyp
     if plain:
         (one, *_), (other, *_) = sorted(lists), plain
         raise ColumnError(f"{one!r} has lists of tags, and {other!r} has not: make both lists, or both plain classes.")
-    return {name: dtype.inner if name in lists else dtype for name, dtype in types.items()}, True  # type: ignore[attr-defined]
+    return {name: inner_type(dtype) for name, dtype in types.items()}, True
 
 
 def _known(column: pl.Expr, dtype: pl.DataType, classes: pl.Series | None) -> pl.Expr:

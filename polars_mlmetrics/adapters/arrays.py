@@ -242,12 +242,12 @@ def _series(what: str, values: Any) -> pl.Series:
 
 
 def _copied(what: str, values: Array) -> pl.Series:
-    # Polars would look at the array's own memory, which its owner may write to later.
     if values.dtype.kind != "O":
-        is_odd_float = values.dtype.kind == "f" and values.dtype.itemsize not in (4, 8)
-        dtype = np.result_type(values.dtype, np.float32) if is_odd_float else values.dtype
-        dtype = np.dtype(np.float64) if dtype.itemsize > 8 and is_odd_float else dtype
-        return pl.Series(values.astype(dtype.newbyteorder("="), copy=True))
+        dtype: Any = values.dtype
+        if dtype.kind == "f" and dtype.itemsize not in (4, 8):
+            dtype = np.float32 if dtype.itemsize == 2 else np.float64
+        # Polars would look at the array's own memory, which its owner may write to later.
+        return pl.Series(values.astype(dtype, copy=True))
     given = values.tolist()
     numbers = {type(value) for value in given} - {type(None)}
     is_mixed = len(numbers) > 1 and all(issubclass(one, int | float | np.number | np.bool_) for one in numbers)

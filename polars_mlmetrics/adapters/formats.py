@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from glob import escape
 from typing import Any, Literal, get_args
 
 import polars as pl
-from polars.exceptions import PanicException, PolarsError
+from polars.exceptions import PolarsError
 
 from polars_mlmetrics.data.door import reason
 from polars_mlmetrics.errors import FileError, unknown
+from polars_mlmetrics.places.credentials import worded
 from polars_mlmetrics.places.place import Place, Places
 
 Format = Literal["parquet", "ipc", "csv", "ndjson"]
@@ -75,12 +77,14 @@ class FileReader:
         rows: pl.LazyFrame = scan(names, glob=False, **{"hive_partitioning": False, **options})
         return rows
 
+    def readable(self, path: Place) -> AbstractContextManager[None]:
+        """Name the file that cannot be read."""
+        return worded(f"{path} cannot be read as {self.kind}", self.places)
+
     def schema_of(self, path: Place) -> pl.Schema:
         """The columns of a file; for text files, with the wanted types."""
-        try:
+        with self.readable(path):
             found = self.scan([path]).collect_schema()
-        except (OSError, ValueError, PolarsError, PanicException) as error:
-            raise FileError(f"{path} cannot be read as {self.kind}: {self.places.words_for(error)}") from None
         return pl.Schema({**found, **self._options(found).get("schema_overrides", {})})
 
     def _options(self, columns: pl.Schema) -> dict[str, Any]:

@@ -230,8 +230,9 @@ def _table(source: Any) -> pl.LazyFrame:
 def _check_misses(paths: Sequence[Place], files: FileReader) -> None:
     """Refuse files in which what was not returned has lost its score of -inf."""
     for path in paths:
-        words = files.scan([path]).select(pl.col(LISTED).cast(pl.String)).drop_nulls()
-        if not set(words.head(1).collect().to_series()).isdisjoint(WORDS):
+        with files.readable(path):
+            words = files.scan([path]).select(pl.col(LISTED).cast(pl.String)).drop_nulls().head(1).collect()
+        if not set(words.to_series()).isdisjoint(WORDS):
             raise FileError(
                 f"{path} is a log of returned lists, but NDJSON cannot store -inf: labels that were not returned have "
                 "a null score there, and would count as unknown instead of missed. Write the log as parquet or IPC."

@@ -150,7 +150,8 @@ def _one_label_type(labels: pl.DataType, names: pl.DataType) -> pl.DataType:
         raise ColumnError("labels and true_labels cannot be Boolean: cast them to String or an integer type.")
     common = common_type(labels, names)
     if common is not None:
-        return common
+        # Of lists that are all empty no type is known, and Polars compares no sets of nulls.
+        return pl.String() if common == pl.Null else common
     if labels.is_integer() and names.is_integer():
         return pl.Int64()
     raise ColumnError(

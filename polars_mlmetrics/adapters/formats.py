@@ -107,7 +107,7 @@ class FileReader:
         return pl.Schema({name: dtype if _is_wider(dtype, own) else own for name, (own, dtype) in types.items()})
 
     def alike(self, columns: pl.Schema) -> object:
-        """Equal of files that one scan reads: Polars reads csv by position, others by name."""
+        """A value that is equal for files that one scan can read: Polars reads csv by position, others by name."""
         return list(columns.items()) if self.kind == "csv" else dict(columns)
 
 

@@ -27,7 +27,6 @@ SUFFIXES: dict[str, Format] = {
 }  # fmt: skip
 TEXTS = ("csv", "ndjson")
 """The formats that do not hold types."""
-WIDER = pl.ScanCastOptions(integer_cast="upcast", float_cast="upcast")
 SMALL = (pl.Int8, pl.Int16, pl.UInt8, pl.UInt16)
 
 
@@ -63,12 +62,12 @@ class FileReader:
     places: Places[Any]
 
     def scan(self, paths: Sequence[Place], columns: pl.Schema | None = None, **more: Any) -> pl.LazyFrame:
-        """The rows of files that can be scanned with these columns, one file under the other.
+        """The rows of files that have these columns, one file under the other.
 
         No path is taken for a pattern, and no folder for a key.
         """
         names = [path.as_posix() for path in paths]
-        options = {**self.places.for_polars(), **({} if columns is None else self._options(columns)), **more}
+        options = {**self.places.for_polars(), **({} if columns is None else self._of_texts(columns)), **more}
         if self.kind == "ndjson":  # whose scan takes every path for a pattern
             return pl.scan_ndjson([escape(name) for name in names], **options)
         if self.kind == "csv":
@@ -85,12 +84,9 @@ class FileReader:
         """The columns of a file; for text files, with the wanted types."""
         with self.readable(path):
             found = self.scan([path]).collect_schema()
-        return pl.Schema({**found, **self._options(found).get("schema_overrides", {})})
+        return pl.Schema({**found, **self._of_texts(found).get("schema_overrides", {})})
 
-    def _options(self, columns: pl.Schema) -> dict[str, Any]:
-        if self.kind == "parquet":
-            lacking = "insert" if self.missing == "null" else "raise"
-            return {"schema": columns, "missing_columns": lacking, "extra_columns": "ignore", "cast_options": WIDER}
+    def _of_texts(self, columns: pl.Schema) -> dict[str, Any]:
         if self.kind not in TEXTS or self.wanted is None:
             return {}
         types = {name: dtype for name, dtype in self.wanted.items() if name in columns and reason(dtype) is None}
@@ -105,6 +101,12 @@ class FileReader:
         # Its scan leaves out other columns, fills those that a file lacks, and widens numbers.
         types = {name: (found.get(name, dtype), dtype) for name, dtype in common.items() if reason(dtype) is None}
         return pl.Schema({name: dtype if _is_wider(dtype, own) else own for name, (own, dtype) in types.items()})
+
+    def drifted(self, columns: pl.Schema) -> dict[str, Any]:
+        """How a scan reads files as these columns, of which some have others: what Polars calls unstable yet."""
+        lacking = "insert" if self.missing == "null" else "raise"
+        wider = pl.ScanCastOptions(integer_cast="upcast", float_cast="upcast")
+        return {"schema": columns, "missing_columns": lacking, "extra_columns": "ignore", "cast_options": wider}
 
     def alike(self, columns: pl.Schema) -> object:
         """A value that is equal for files that one scan can read: Polars reads csv by position, others by name."""

@@ -184,10 +184,12 @@ def _as_one(
     """The rows of all files, and columns that their scans add: one scan of those that follow and have equal columns."""
     columns = {path: files.columns_of_scan(found, common) for path, found in schemas.items()}
     parts = []
-    for _, paths in groupby(schemas, lambda path: files.alike(columns[path])):
-        first, *others = paths
-        rows = files.scan([first, *others], columns[first], **options)
-        parts.append(rows if columns[first] == common else read_as(rows, columns[first], common, added))
+    for _, group in groupby(schemas, lambda path: files.alike(columns[path])):
+        paths = list(group)
+        found = columns[paths[0]]
+        has_drifted = any(files.alike(schemas[path]) != files.alike(found) for path in paths)
+        rows = files.scan(paths, found, **(files.drifted(found) if has_drifted else {}), **options)
+        parts.append(rows if found == common else read_as(rows, found, common, added))
     return parts[0] if len(parts) == 1 else pl.concat(parts)
 
 

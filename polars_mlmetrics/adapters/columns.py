@@ -17,11 +17,12 @@ MADE = ("label", "score", "truth")
 ROW = f"{INTERNAL}row"
 
 
-def check_one(what: str, name: Any, types: Mapping[str, pl.DataType]) -> None:
-    """Refuse what does not name a column of the table."""
+def column_of(what: str, name: Any, types: Mapping[str, pl.DataType]) -> str:
+    """The column that a parameter names; what names none of the table is refused."""
     if not isinstance(name, str):
         raise ParameterError(f"{what} takes a column name, not {name!r}.")
     check_columns([name], types, what=f"{what} column")
+    return name
 
 
 class OtherColumns:

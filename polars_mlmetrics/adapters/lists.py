@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, cast
 
 import polars as pl
 
-from polars_mlmetrics.adapters.columns import MADE, OtherColumns, array_of, check_one, common_type, distinct, inner_type
+from polars_mlmetrics.adapters.columns import MADE, OtherColumns, array_of, column_of, common_type, distinct, inner_type
 from polars_mlmetrics.data.expressions import any_of, check_no_pattern
 from polars_mlmetrics.data.frames import is_number, is_text
 from polars_mlmetrics.data.returned import LISTED, MISSED, RETURNED, Listed
@@ -36,9 +36,10 @@ class Lists:
 
     def __init__(self, types: pl.Schema, score: str | None, truth: str, label: Any, *, are_names: bool) -> None:
         """The lists that these columns hold; what cannot be read as such is an error."""
-        named = ({} if score is None else {"score": score}) | {"true_labels" if are_names else "truth": truth}
-        for what, name in (named | ({"label": label} if isinstance(label, str) else {})).items():
-            check_one(what, name, types)
+        of_labels = label if isinstance(label, str) else None
+        named = {"score": score, "true_labels" if are_names else "truth": truth, "label": of_labels}
+        self.used = [column_of(what, name, types) for what, name in named.items() if name is not None]
+        """The columns that are read."""
         aligned = _predicted(types, label) if score is None else _scores_of(types, score, label)
         truths = {} if are_names else {TRUTHS: _truths_of(types, truth, score)}
         self.aligned = aligned | truths

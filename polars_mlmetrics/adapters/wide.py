@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from polars_mlmetrics.adapters.columns import OtherColumns, array_of, check_one, class_type, distinct, inner_type
+from polars_mlmetrics.adapters.columns import OtherColumns, array_of, class_type, column_of, distinct, inner_type
 from polars_mlmetrics.adapters.lists import Lists
 from polars_mlmetrics.adapters.patterns import check_left, paired
 from polars_mlmetrics.data.frames import AnyFrame, Names, as_given, column_names, is_number, schema_of
@@ -199,8 +199,7 @@ def from_lists(
         hint = f" If {label!r} has predicted labels without scores, pass score=None."
         raise ColumnError(unknown("score column", score, schema, of="in the table") + hint)
     lists = Lists(schema, score, true, label, are_names=true_labels is not None)
-    used = [*([] if score is None else [score]), true, *([label] if isinstance(label, str) else [])]
-    others = OtherColumns(frame, sample, keep, used=used, made=lists.made)
+    others = OtherColumns(frame, sample, keep, used=lists.used, made=lists.made)
     rows = lists.read(others.rows)
     if isinstance(frame, pl.DataFrame):
         lists.check_lengths(rows, others.sample)
@@ -271,11 +270,10 @@ def from_predictions(
     if not isinstance(frame, pl.DataFrame | pl.LazyFrame) and hasattr(frame, "__array__"):
         raise ParameterError("from_predictions takes a frame. Of arrays use from_arrays(score=predicted, truth=true).")
     schema = schema_of(frame, "from_predictions")
-    for role, name in (("score", score), ("truth", truth)):
-        check_one(role, name, schema)
-    types, has_lists = _types_in_lists({score: schema[score], truth: schema[truth]})
+    used = [column_of("score", score, schema), column_of("truth", truth, schema)]
+    types, has_lists = _types_in_lists({name: schema[name] for name in used})
     dtype = class_type(types)
-    others = OtherColumns(frame, sample, keep, used=[score, truth])
+    others = OtherColumns(frame, sample, keep, used=used)
     given = None if classes is None else distinct("classes", classes, None if dtype == pl.Null else dtype)
     read, has = (_known_list, _has) if has_lists else (_known, pl.Expr.eq)
     known = {column: read(pl.col(name), dtype, given) for column, name in ((SAID, score), (TRUE, truth))}

@@ -193,6 +193,13 @@ def test_parquet_files_that_drifted_are_one_scan() -> None:
     assert_frame_equal(one.filter(pl.col("x") > 3, pl.col("score") < 0.6).collect(), expected[2:3].select("x", "score"))
 
 
+def test_files_that_are_alike_need_nothing_that_polars_calls_unstable() -> None:
+    write("a.parquet", x=[1], score=[0.5])
+    write("b.parquet", score=[0.5], x=[2])
+    with pl.Config(warn_unstable=True):  # a warning is an error in tests
+        assert total(".") == 3
+
+
 def test_parquet_files_that_drifted_are_read_file_by_file_and_known_again(capsys: pytest.CaptureFixture[str]) -> None:
     """So the log is no more than a scan, as one whose files are alike."""
     write("a.parquet", sample=[1, 2], score=pl.Series([0.75, 0.25], dtype=pl.Float32), truth=[1, 0], more=["a", "b"])

@@ -318,9 +318,8 @@ def _known_list(column: pl.Expr, dtype: pl.DataType, classes: pl.Series | None) 
 
 def _has(tags: pl.Expr, tag: pl.Expr) -> pl.Expr:
     """Whether a list has a tag; null where there is no tag, or the list has not and a tag of it is unknown."""
-    known = tags.list.drop_nulls()
-    has = known.list.contains(tag)
-    is_known = tag.is_not_null() & (has | (known.list.len() == tags.list.len()))
+    has = tags.list.contains(tag, nulls_equal=False)
+    is_known = tag.is_not_null() & (has | ~tags.list.contains(None))
     return pl.when(is_known).then(has)
 
 

@@ -78,7 +78,7 @@ class FileReader:
 
     def readable(self, path: Place) -> AbstractContextManager[None]:
         """Name the file that cannot be read."""
-        return worded(f"{path} cannot be read as {self.kind}", self.places)
+        return worded(f"{path} cannot be read as {self.kind}", self.places, ValueError)
 
     def schema_of(self, path: Place) -> pl.Schema:
         """The columns of a file; for text files, with the wanted types."""

@@ -43,7 +43,7 @@ def scan_delta(source: Any, version: Version | None, store: Store) -> pl.LazyFra
     from deltalake.exceptions import DeltaError
 
     which = "" if version is None else f" in version {version!r}"
-    with worded(f"the Delta table {shown} cannot be read{which}", store, DeltaError):
+    with worded(f"the Delta table {shown} cannot be read{which}", store, ValueError, DeltaError):
         rows = pl.scan_delta(str(source), version=version, **options)
         rows.collect_schema()
     return rows
@@ -57,7 +57,7 @@ def scan_iceberg(table: IcebergTable, version: Version | None, store: Store) -> 
     snapshot = None if version is None else _snapshot_of(table, version)
     # What is written to a table changes this object and no copy of it: so all passes over the frame see one table.
     table, options = copy(table), store.for_polars()["storage_options"]
-    with worded(f"the Iceberg table {_name_of(table)} cannot be read", store, NotImplementedError):
+    with worded(f"the Iceberg table {_name_of(table)} cannot be read", store, ValueError, NotImplementedError):
         rows = pl.scan_iceberg(cast(Any, table), snapshot_id=snapshot, storage_options=options)
         rows.collect_schema()
     return rows

@@ -35,8 +35,8 @@ OF_ADDRESS = ("endpoint", "endpoint_url", "proxy_url")
 
 PANIC = "PanicException"
 """The class of errors of the client that are no Exception."""
-FAILURES: tuple[type[BaseException], ...] = (OSError, ValueError, PolarsError, PanicException)
-"""The errors of Polars, and of the system as it may pass them on."""
+FAILURES: tuple[type[BaseException], ...] = (OSError, PolarsError, PanicException)
+"""The errors of Polars and of the system."""
 UNKNOWN = "UnknownConfigurationKeyError"
 OPTIONS_OR_KEYS = "its client cannot read one of the options or keys"
 
@@ -66,7 +66,7 @@ def answer_in(error: BaseException) -> str | None:
 
 @contextmanager
 def worded(what: str, places: Places[Any], *errors: type[BaseException]) -> Iterator[None]:
-    """Say what cannot be done, and why, where the system, Polars or another library (by its `errors`) fails at it."""
+    """Say what cannot be done, and why, where the system or Polars fails at it, or another library by its `errors`."""
     try:
         yield
     except MetricError:

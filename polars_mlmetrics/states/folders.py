@@ -47,7 +47,7 @@ class Log:
     @cached_property
     def source(self) -> dict[str, Any]:
         """The note in a state about the file that it was made of."""
-        with self.worded("cannot be read as parquet"):
+        with self.worded("cannot be read as parquet", ValueError):
             rows = self._scan.select(pl.len()).collect().item()
         return {**self._stamp, "rows": rows}
 
@@ -73,9 +73,9 @@ class Log:
     def words_for(self, error: BaseException) -> str:
         return self._places.words_for(error)
 
-    def worded(self, cannot: str) -> AbstractContextManager[None]:
+    def worded(self, cannot: str, *errors: type[Exception]) -> AbstractContextManager[None]:
         """Say of the file what cannot be done with it, and why."""
-        return worded(f"{self.path} {cannot}", self._places)
+        return worded(f"{self.path} {cannot}", self._places, *errors)
 
 
 def logs_of(source: Source, store: Store, prepare: Prepare | None) -> list[Log]:

@@ -2,105 +2,77 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 import polars.selectors as cs
 from polars.exceptions import PanicException, PolarsError
 
-from polars_mlmetrics.adapters.formats import Format, scanned
+from polars_mlmetrics.adapters.formats import TEXTS, FileReader, Format, Missing, may_fail
 from polars_mlmetrics.data.door import differing, reason, unreadable
 from polars_mlmetrics.data.returned import LISTED
 from polars_mlmetrics.errors import FileError, shown_values
-from polars_mlmetrics.places.place import Place, Places
+from polars_mlmetrics.places.place import Place
 
-Missing = Literal["raise", "null"]
 REMEDY = "schema= sets the columns and types for all files."
 FILLED = f"missing='null' fills missing columns with nulls, and {REMEDY}"
-TEXTS = ("csv", "ndjson")
-"""The formats that do not hold types."""
-SMALL = (pl.Int8, pl.Int16, pl.UInt8, pl.UInt16)
-Known = dict[str, tuple[pl.DataType, Place]]
-"""The type of each column, and the first file that has it."""
 OF_MEANING = (LISTED, "state")
 """The columns whose type, an Enum, says what the rows are: files must agree on them, read or not."""
 
 
-def schema_of(path: Place, kind: Format, wanted: pl.Schema | None, places: Places[Any]) -> pl.Schema:
-    """The columns of a file; for text files, with the wanted types."""
-    try:
-        found = scanned([path.as_posix()], kind, **places.for_polars()).collect_schema()
-    except (OSError, ValueError, PolarsError, PanicException) as error:
-        raise FileError(f"{path} cannot be read as {kind}: {places.words_for(error)}") from None
-    return pl.Schema({**found, **overrides(found, kind, wanted).get("schema_overrides", {})})
-
-
-def overrides(found: pl.Schema, kind: Format, wanted: pl.Schema | None) -> dict[str, Any]:
-    """The types that a scan of text files is given."""
-    if kind not in TEXTS or wanted is None:
-        return {}
-    types = {name: dtype for name, dtype in wanted.items() if name in found and reason(dtype) is None}
-    if kind == "ndjson":  # its reader panics at these
-        types = {name: pl.Int64() if dtype in SMALL else dtype for name, dtype in types.items()}
-    return {"schema_overrides": types}
-
-
-def common_schema(
-    schemas: Mapping[Place, pl.Schema], kind: Format, wanted: pl.Schema | None, missing: Missing
-) -> pl.Schema:
+def common_schema(schemas: Mapping[Place, pl.Schema], files: FileReader) -> pl.Schema:
     """The schema with which all files are read. A column that differs between files has a type that says so."""
-    if wanted is not None:
-        for path, schema in schemas.items():
-            _check_wanted(path, schema, wanted, missing)
-        return wanted
-    return agreed(schemas, kind, missing)
+    if files.wanted is None:
+        return agreed(schemas, files.kind, files.missing)
+    for path, schema in schemas.items():
+        _check_wanted(path, schema, files.wanted, files.missing)
+    for path, schema in schemas.items():
+        check_values(path, schema, files)
+    return files.wanted
 
 
 def agreed(schemas: Mapping[Place, pl.Schema], kind: Format, missing: Missing) -> pl.Schema:
     """The columns of all files, in the order in which files have them first."""
     first, expected = next(iter(schemas.items()))
-    known: Known = {name: (dtype, first) for name, dtype in expected.items()}
-    problems: dict[str, FileError] = {}
-    for path, schema in schemas.items():
-        found = dict(_differences(path, schema, first, known, kind))
-        if missing == "raise":
-            _check_related(path, schema, first, expected, kind, found)
-        else:
-            found = {name: error for name, error in found.items() if error.remedy == REMEDY}
-        for name, dtype in schema.items():
-            known.setdefault(name, (dtype, path))
-        problems = found | problems
-    for name, error in problems.items():
-        if name in OF_MEANING and any(isinstance(schema.get(name), pl.Enum) for schema in schemas.values()):
+    if missing == "raise":
+        for path, schema in schemas.items():
+            _check_related(path, schema, first, expected, kind)
+    types: dict[str, pl.DataType] = {}
+    for name in dict.fromkeys(name for schema in schemas.values() for name in schema):
+        there = {path: schema[name] for path, schema in schemas.items() if name in schema}
+        error = _difference(name, there, list(schemas), kind, missing)
+        if error is not None and name in OF_MEANING and any(isinstance(dtype, pl.Enum) for dtype in there.values()):
             raise error
-    types = {name: dtype for name, (dtype, _) in known.items()}
-    return pl.Schema(types | {name: differing(error) for name, error in problems.items()})
+        types[name] = next(iter(there.values())) if error is None else differing(error)
+    return pl.Schema(types)
 
 
-def _differences(
-    path: Place, schema: pl.Schema, first: Place, known: Known, kind: Format
-) -> Iterator[tuple[str, FileError]]:
-    """The columns of a file that are not as those of the files before it, and how each differs."""
-    guessed = f" Polars guesses the types of {kind} files." if kind in TEXTS else ""
-    for name, (dtype, place) in known.items():
-        if name not in schema:
-            yield name, FileError(f"{path} has no column {name!r} ({dtype} in {place}).").with_remedy(FILLED)
-        elif schema[name] != dtype:
-            error = FileError(f"column {name!r} is {schema[name]} in {path} and {dtype} in {place}.{guessed}")
-            yield name, error.with_remedy(REMEDY)
-    for name, dtype in schema.items():
-        if name not in known:
-            error = FileError(f"{path} has a column {name!r} ({dtype}), which is not in {first}.")
-            yield name, error.with_remedy(FILLED)
+def _difference(
+    name: str, there: Mapping[Place, pl.DataType], paths: Sequence[Place], kind: Format, missing: Missing
+) -> FileError | None:
+    """The first file in which a column is not as in the files before it; `there` are the files that have it."""
+    owner, dtype = next(iter(there.items()))
+    if owner != paths[0] and missing == "raise":
+        error = FileError(f"{owner} has a column {name!r} ({dtype}), which is not in {paths[0]}.")
+        return error.with_remedy(FILLED)
+    for path in paths:
+        if path not in there and missing == "raise":
+            return _lacking(path, name, dtype, owner)
+        if there.get(path, dtype) != dtype:
+            guessed = f" Polars guesses the types of {kind} files." if kind in TEXTS else ""
+            error = FileError(f"column {name!r} is {there[path]} in {path} and {dtype} in {owner}.{guessed}")
+            return error.with_remedy(REMEDY)
+    return None
 
 
-def _check_related(
-    path: Place, schema: pl.Schema, first: Place, expected: pl.Schema, kind: Format, found: Mapping[str, FileError]
-) -> None:
+def _lacking(path: Place, name: str, dtype: pl.DataType, owner: Place) -> FileError:
+    return FileError(f"{path} has no column {name!r} ({dtype} in {owner}).").with_remedy(FILLED)
+
+
+def _check_related(path: Place, schema: pl.Schema, first: Place, expected: pl.Schema, kind: Format) -> None:
     """Refuse a file of another table: no column is shared, or those of csv come in another order."""
-    if found and not schema.keys() & expected.keys():
-        raise next(iter(found.values()))
+    if expected and not schema.keys() & expected.keys():
+        raise _lacking(path, *next(iter(expected.items())), first)
     # Polars reads the others by name, and csv by position.
     if kind == "csv" and schema.keys() == expected.keys() and schema.names() != expected.names():
         raise FileError(
@@ -142,13 +114,14 @@ def _check_wanted(path: Place, schema: pl.Schema, wanted: pl.Schema, missing: Mi
             raise FileError(f"column {name!r} is {schema[name]} in {path} and cannot be read as {dtype}.")
 
 
-def check_values(rows: pl.LazyFrame, path: Place, found: pl.Schema, wanted: pl.Schema, kind: Format) -> None:
+def check_values(path: Place, found: pl.Schema, files: FileReader) -> None:
     """Refuse a file with a value that cannot be read as the wanted type: Polars would not name the file."""
-    casts = {name: dtype for name, dtype in wanted.items() if name in found and reason(dtype) is None}
-    if kind not in TEXTS:
-        casts = {name: dtype for name, dtype in casts.items() if _may_fail(found[name], dtype)}
+    casts = {name: dtype for name, dtype in (files.wanted or {}).items() if name in found and reason(dtype) is None}
+    if files.kind not in TEXTS:
+        casts = {name: dtype for name, dtype in casts.items() if may_fail(found[name], dtype)}
     if not casts:
         return
+    rows = files.scan([path], found)
     for names in [list(casts), *([name] for name in casts)]:
         columns = [_read_as(name, found[name], casts[name]).null_count() for name in names]
         try:
@@ -160,21 +133,6 @@ def check_values(rows: pl.LazyFrame, path: Place, found: pl.Schema, wanted: pl.S
                 raise FileError(f"column {name!r} of {path} has a value that is no {casts[name]}{shown}.") from None
         else:
             return
-
-
-def _may_fail(dtype: pl.DataType, wanted: pl.DataType) -> bool:
-    """Whether a value of one type may be none of another; numbers and texts take any number."""
-    if dtype == wanted or wanted == pl.String or dtype in (pl.Null, pl.Boolean):
-        return False
-    if wanted.is_float():
-        return not dtype.is_numeric()
-    if not (dtype.is_integer() and wanted.is_integer()):
-        return True
-    try:
-        pl.select(lowest=dtype.min(), highest=dtype.max()).cast(wanted)  # type: ignore[attr-defined]
-    except PolarsError:
-        return True
-    return False
 
 
 def _example(rows: pl.LazyFrame, name: str, found: pl.DataType, wanted: pl.DataType) -> str:

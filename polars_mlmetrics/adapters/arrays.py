@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from polars_mlmetrics.adapters.columns import distinct
+from polars_mlmetrics.adapters.columns import common_type, distinct
 from polars_mlmetrics.adapters.wide import from_predictions
-from polars_mlmetrics.data.frames import is_number, is_text
+from polars_mlmetrics.data.frames import is_number
 from polars_mlmetrics.data.numpy_later import np
 from polars_mlmetrics.errors import ParameterError, at_callers_line, hides_values, unknown
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
+ORDERED = " Pass labels= with the classes in the order of the columns of score."
 ROUNDED = 1e-3
 """How far from 1 rounded probabilities of two classes may sum up."""
 
@@ -114,16 +115,19 @@ def from_arrays(
         return _of_classes(scores, truths, labels, sample, sample_weight)
     n, k = scores.shape[0], scores.shape[1] if scores.ndim > 1 else 1
     names = _labels(labels, k)
-    rows = np.repeat(np.arange(n), k)
+    rows, cells = np.repeat(np.arange(n), k), pl.Series(np.tile(np.arange(k), n))
     ids = pl.Series(np.arange(n)) if sample is None else _of_each("sample", _series("sample", sample), n)
     columns = {"sample": ids.gather(rows)}
     if scores.ndim == 2:
-        columns["label"] = names.gather(np.tile(np.arange(k), n))
+        columns["label"] = names.gather(cells)
     columns["score"] = _numbers("score", scores)
     is_class = truths.ndim < scores.ndim
-    columns["truth"] = _is_true(truths, names, is_given=labels is not None) if is_class else _numbers("truth", truths)
-    if is_class and k == 2:
-        _check_one_class_each(columns["score"], is_given=labels is not None)
+    if is_class:
+        columns["truth"] = _true_places(truths, names, is_given=labels is not None).gather(rows) == cells
+        if k == 2:
+            _check_one_class_each(columns["score"], is_given=labels is not None)
+    else:
+        columns["truth"] = _numbers("truth", truths)
     if scores.ndim == 1:
         _check_no_classes(columns["score"], columns["truth"])
     if sample_weight is not None:
@@ -238,12 +242,12 @@ def _series(what: str, values: Any) -> pl.Series:
 
 
 def _copied(what: str, values: Array) -> pl.Series:
-    # Polars would look at the array's own memory, which its owner may write to later.
     if values.dtype.kind != "O":
-        is_odd_float = values.dtype.kind == "f" and values.dtype.itemsize not in (4, 8)
-        dtype = np.result_type(values.dtype, np.float32) if is_odd_float else values.dtype
-        dtype = np.dtype(np.float64) if dtype.itemsize > 8 and is_odd_float else dtype
-        return pl.Series(values.astype(dtype.newbyteorder("="), copy=True))
+        dtype: Any = values.dtype
+        if dtype.kind == "f" and dtype.itemsize not in (4, 8):
+            dtype = np.float32 if dtype.itemsize == 2 else np.float64
+        # Polars would look at the array's own memory, which its owner may write to later.
+        return pl.Series(values.astype(dtype, copy=True))
     given = values.tolist()
     numbers = {type(value) for value in given} - {type(None)}
     is_mixed = len(numbers) > 1 and all(issubclass(one, int | float | np.number | np.bool_) for one in numbers)
@@ -314,19 +318,12 @@ def _check_one_class_each(scores: pl.Series, *, is_given: bool) -> None:
         )
 
 
-def _is_true(truths: Array, labels: pl.Series, *, is_given: bool) -> pl.Series:
-    """For each sample and label, whether it is the sample's class."""
+def _true_places(truths: Array, labels: pl.Series, *, is_given: bool) -> pl.Series:
+    """The place of each sample's class among the labels."""
     classes = _classes("truth", truths)
     if not is_given:
         _check_numbered(classes, len(labels))
-    hint = "" if is_given else " Pass labels= with the classes in the order of the columns of score."
-    place = _places(classes, labels, hint)
-    is_true = place.fill_null(-1).to_numpy()[:, None] == np.arange(len(labels))
-    flags = pl.Series("truth", is_true.reshape(-1))
-    if not place.null_count():
-        return flags
-    is_known = pl.Series("known", np.repeat(place.is_not_null().to_numpy(), len(labels)))
-    return pl.select(pl.when(is_known).then(flags)).to_series()
+    return _places(classes, labels, "" if is_given else ORDERED)
 
 
 def _places(classes: pl.Series, labels: pl.Series, hint: str) -> pl.Series:
@@ -363,11 +360,11 @@ def _check_numbered(classes: pl.Series, k: int) -> None:
 def _of_one_type(classes: pl.Series, labels: pl.Series) -> tuple[pl.Series, pl.Series]:
     """Both in a type in which they can be compared."""
     both = [classes.dtype, labels.dtype]
-    if classes.dtype == pl.Null or both[0] == both[1]:
-        return classes.cast(labels.dtype), labels
-    if all(map(is_text, both)):
-        return classes.cast(pl.String), labels.cast(pl.String)
-    if all(map(is_number, both)):
-        dtype = pl.Float64 if any(dtype.is_float() for dtype in both) else pl.Int128
-        return classes.cast(dtype), labels.cast(dtype)
-    raise ParameterError(f"{classes.name} has classes of type {both[0]}, and labels are of type {both[1]}: cast one.")
+    dtype = common_type(*both)
+    if dtype is None and all(map(is_number, both)):
+        dtype = pl.Float64() if any(each.is_float() for each in both) else pl.Int128()
+    if dtype is None:
+        raise ParameterError(
+            f"{classes.name} has classes of type {both[0]}, and labels are of type {both[1]}: cast one."
+        )
+    return classes.cast(dtype), labels.cast(dtype)

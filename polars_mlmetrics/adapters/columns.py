@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import polars as pl
 
@@ -17,11 +17,12 @@ MADE = ("label", "score", "truth")
 ROW = f"{INTERNAL}row"
 
 
-def check_one(what: str, name: Any, types: Mapping[str, pl.DataType]) -> None:
-    """Refuse what does not name a column of the table."""
+def column_of(what: str, name: Any, types: Mapping[str, pl.DataType]) -> str:
+    """The column that a parameter names; what names none of the table is refused."""
     if not isinstance(name, str):
         raise ParameterError(f"{what} takes a column name, not {name!r}.")
     check_columns([name], types, what=f"{what} column")
+    return name
 
 
 class OtherColumns:
@@ -81,11 +82,6 @@ def _sources(sample: Names) -> dict[str, str]:
     return {"sample": sample} if isinstance(sample, str) else {name: name for name in names}
 
 
-def literal_array(values: Sequence[str]) -> pl.Expr:
-    """The same texts in every row, as an array."""
-    return pl.lit(pl.Series(values, dtype=pl.String).reshape((1, len(values)))).first()
-
-
 def distinct(what: str, values: Any, dtype: pl.DataType | None = None) -> pl.Series:
     """Values that are given as a list, each once, in the type that is asked for or their own."""
     if isinstance(values, str) or not isinstance(values, Sequence | pl.Series) or len(values) == 0:
@@ -113,17 +109,16 @@ def array_of(role: str, columns: Sequence[tuple[str, pl.Expr, pl.DataType]]) -> 
 
 
 def _one_type(role: str, types: Mapping[str, pl.DataType]) -> pl.DataType:
-    known = first_of_type(types)
+    known = _first_of_type(types)
     for dtype, name in known.items():
         if dtype.is_nested():
             raise ColumnError(f"{role} {name!r} is {dtype}: it must be a plain value.")
-    if len(known) < 2:
-        return next(iter(known), pl.Null())
+    common = common_type(*known)
+    if common is not None:
+        return common
     if all(map(is_number, known)):
         whole = role == "truth" and all(dtype.is_integer() or dtype == pl.Boolean for dtype in known)
         return pl.Int64() if whole else pl.Float64()
-    if all(map(is_text, known)):
-        return pl.String()
     (one, name), *rest = known.items()
     other, other_name = next((each for each in rest if is_number(each[0]) != is_number(one)), rest[0])
     raise ColumnError(
@@ -131,10 +126,36 @@ def _one_type(role: str, types: Mapping[str, pl.DataType]) -> pl.DataType:
     )
 
 
-def first_of_type(types: Mapping[str, pl.DataType]) -> dict[pl.DataType, str]:
+def class_type(types: Mapping[str, pl.DataType]) -> pl.DataType:
+    """The one type of predicted and true classes, by the names of their columns."""
+    known = _first_of_type(types)
+    for dtype, name in known.items():
+        if dtype.is_nested():
+            raise ColumnError(f"{name!r} is {dtype}: a class must be a plain value.")
+    common = common_type(*known)
+    if common is None:
+        shown = " and ".join(f"{name!r} is {dtype}" for dtype, name in known.items())
+        raise ColumnError(f"predicted and true classes must have one type: {shown}. Cast one of them.")
+    return common
+
+
+def _first_of_type(types: Mapping[str, pl.DataType]) -> dict[pl.DataType, str]:
     """The types that columns have, each with the first of its columns; what holds nulls alone goes with any type."""
     known: dict[pl.DataType, str] = {}
     for name, dtype in types.items():
         if dtype != pl.Null:
             known.setdefault(dtype, name)
     return known
+
+
+def common_type(*types: pl.DataType) -> pl.DataType | None:
+    """The type in which values of all these types stay what they are; None if there is none."""
+    known = dict.fromkeys(dtype for dtype in types if dtype != pl.Null)
+    if len(known) < 2:
+        return next(iter(known), pl.Null())
+    return pl.String() if all(map(is_text, known)) else None
+
+
+def inner_type(dtype: pl.DataType) -> pl.DataType:
+    """The type of the values of a list or an array; Null where there are none."""
+    return cast(pl.DataType, dtype.inner) if isinstance(dtype, pl.List | pl.Array) else pl.Null()

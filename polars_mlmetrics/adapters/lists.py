@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import polars as pl
 
-from polars_mlmetrics.adapters.columns import MADE, OtherColumns, array_of, check_one, distinct
+from polars_mlmetrics.adapters.columns import MADE, OtherColumns, array_of, column_of, common_type, distinct, inner_type
 from polars_mlmetrics.data.expressions import any_of, check_no_pattern
 from polars_mlmetrics.data.frames import is_number, is_text
 from polars_mlmetrics.data.returned import LISTED, MISSED, RETURNED, Listed
@@ -36,9 +36,10 @@ class Lists:
 
     def __init__(self, types: pl.Schema, score: str | None, truth: str, label: Any, *, are_names: bool) -> None:
         """The lists that these columns hold; what cannot be read as such is an error."""
-        named = ({} if score is None else {"score": score}) | {"true_labels" if are_names else "truth": truth}
-        for what, name in (named | ({"label": label} if isinstance(label, str) else {})).items():
-            check_one(what, name, types)
+        of_labels = label if isinstance(label, str) else None
+        named = {"score": score, "true_labels" if are_names else "truth": truth, "label": of_labels}
+        self.used = [column_of(what, name, types) for what, name in named.items() if name is not None]
+        """The columns that are read."""
         aligned = _predicted(types, label) if score is None else _scores_of(types, score, label)
         truths = {} if are_names else {TRUTHS: _truths_of(types, truth, score)}
         self.aligned = aligned | truths
@@ -47,7 +48,9 @@ class Lists:
             raise ColumnError(_unequal(widths))
         self.names = _lists("true_labels", truth, types[truth], numbers=False) if are_names else None
         # Places, the fields of a struct and labels given for all rows are all the labels that there are.
-        has_own_labels = isinstance(label, str) or (score is not None and isinstance(_inner(types[score]), pl.Struct))
+        has_own_labels = isinstance(label, str) or (
+            score is not None and isinstance(inner_type(types[score]), pl.Struct)
+        )
         self.are_returned = are_names and has_own_labels
         """Whether a row has the labels that were returned for it, and its true labels by name: negatives lack."""
 
@@ -109,15 +112,15 @@ def _listed(others: OtherColumns) -> pl.Enum:
 
 def _filled(column: str, dtype: pl.DataType) -> pl.Expr:
     """As many nulls as the row has labels, where the list is null."""
-    nulls = pl.lit(None, dtype=_inner(dtype)).repeat_by(SIZE)
+    nulls = pl.lit(None, dtype=inner_type(dtype)).repeat_by(SIZE)
     return pl.when(pl.col(column).is_null()).then(nulls).otherwise(pl.col(column))
 
 
 def _with_missed(rows: pl.LazyFrame) -> pl.LazyFrame:
     """The lists with each true label that was not returned at their end."""
     types = rows.collect_schema()
-    label_type = _one_label_type(_inner(types[LABELS]), _inner(types[NAMES]))
-    score_type = _inner(types[SCORES])
+    label_type = _one_label_type(inner_type(types[LABELS]), inner_type(types[NAMES]))
+    score_type = inner_type(types[SCORES])
     score_type = score_type if score_type.is_float() else pl.Float64()
     dtypes = {LABELS: label_type, NAMES: label_type, SCORES: score_type}
     rows = rows.with_columns(pl.col(column).cast(pl.List(dtype)) for column, dtype in dtypes.items())
@@ -144,14 +147,13 @@ def _with_missed(rows: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _one_label_type(labels: pl.DataType, names: pl.DataType) -> pl.DataType:
-    known = list(dict.fromkeys(dtype for dtype in (labels, names) if dtype != pl.Null))
-    if pl.Boolean in known:
+    if pl.Boolean in (labels, names):
         raise ColumnError("labels and true_labels cannot be Boolean: cast them to String or an integer type.")
-    if len(known) < 2:
-        return known[0] if known else pl.Null()
-    if all(map(is_text, known)):
-        return pl.String()
-    if all(dtype.is_integer() for dtype in known):
+    common = common_type(labels, names)
+    if common is not None:
+        # Of lists that are all empty no type is known, and Polars compares no sets of nulls.
+        return pl.String() if common == pl.Null else common
+    if labels.is_integer() and names.is_integer():
         return pl.Int64()
     raise ColumnError(
         f"true_labels are {names} and the labels {labels}: cast one of them, or pass the labels with label=."
@@ -164,7 +166,7 @@ def _one_label_type(labels: pl.DataType, names: pl.DataType) -> pl.DataType:
 def _scores_of(types: pl.Schema, score: str, label: Any) -> dict[str, ListReading]:
     """The lists of scores, and of their labels if there are any."""
     dtype = types[score]
-    inner = _inner(dtype)
+    inner = inner_type(dtype)
     if isinstance(inner, pl.Struct) or isinstance(dtype, pl.Struct):
         if label is not None:
             raise ParameterError(f"score {score!r} is {dtype}, whose fields already name the labels: leave out label=.")
@@ -190,7 +192,7 @@ def _of_fields(score: str, dtype: pl.Struct) -> dict[str, ListReading]:
 
 def _of_structs(score: str, dtype: pl.DataType) -> dict[str, ListReading]:
     """The lists of a list of structs, each of a label and its score."""
-    fields = _fields_of(_inner(dtype))
+    fields = _fields_of(inner_type(dtype))
     for name in ("label", "score"):
         if name not in fields:
             raise ColumnError(unknown("field", name, fields, of=f"in the structs of score {score!r}"))
@@ -240,7 +242,7 @@ def _lists(what: str, name: str, dtype: pl.DataType, *, numbers: bool = True) ->
         others = ", or structs" if numbers else ""
         hint = " One class for each sample is for from_predictions." if is_text(dtype) else ""
         raise ColumnError(f"{what} {name!r} is {dtype}: it must be lists or arrays{others}.{hint}")
-    _check_plain_type(what, name, _inner(dtype), numbers=numbers, shown=dtype)
+    _check_plain_type(what, name, inner_type(dtype), numbers=numbers, shown=dtype)
     return ListReading(_as_list(name, dtype), dtype.size if isinstance(dtype, pl.Array) else None)
 
 
@@ -261,21 +263,10 @@ def _as_list(name: str, dtype: pl.DataType) -> pl.Expr:
     return pl.col(name).arr.to_list() if isinstance(dtype, pl.Array) else pl.col(name)
 
 
-def _inner(dtype: pl.DataType) -> pl.DataType:
-    """The type of the values of a list or an array; Null where there are none."""
-    return _instance(dtype.inner) if isinstance(dtype, pl.List | pl.Array) else pl.Null()
-
-
 def _fields_of(dtype: pl.DataType) -> dict[str, pl.DataType]:
     """The fields of a struct with their types; none of what is no struct."""
     fields = dtype.fields if isinstance(dtype, pl.Struct) else []
-    return {field.name: _instance(field.dtype) for field in fields}
-
-
-def _instance(dtype: Any) -> pl.DataType:
-    # A type inside of another may come as its class.
-    instance: pl.DataType = dtype() if isinstance(dtype, type) else dtype
-    return instance
+    return {field.name: cast(pl.DataType, field.dtype) for field in fields}
 
 
 def _same_in_every_row(labels: pl.Series) -> ListReading:

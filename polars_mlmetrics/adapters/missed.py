@@ -8,8 +8,9 @@ from typing import Any, Literal
 import polars as pl
 import polars.selectors as cs
 
+from polars_mlmetrics.adapters.columns import common_type
 from polars_mlmetrics.data.expressions import all_of
-from polars_mlmetrics.data.frames import Names, column_names, is_text
+from polars_mlmetrics.data.frames import Names, column_names
 from polars_mlmetrics.data.returned import FILLED, LISTED, MISSED, RETURNED, Listed
 from polars_mlmetrics.data.roles import Table
 from polars_mlmetrics.errors import INTERNAL, ColumnError, ParameterError
@@ -198,19 +199,12 @@ def _in_common_types(tables: Mapping[str, pl.LazyFrame]) -> dict[str, pl.LazyFra
     types: dict[str, tuple[str, pl.DataType]] = {}
     for table, frame in tables.items():
         for name, dtype in frame.collect_schema().items():
-            types[name] = (table, _common_type(name, types.get(name, (table, dtype)), (table, dtype)))
+            other, known = types.get(name, (table, dtype))
+            common = common_type(known, dtype)
+            if common is None:
+                raise ColumnError(f"column {name!r} is {known} in {other} and {dtype} in {table}: cast one of them.")
+            types[name] = table, common
     return {
         table: frame.with_columns(cs.by_name(name).cast(types[name][1]) for name in frame.collect_schema())
         for table, frame in tables.items()
     }
-
-
-def _common_type(name: str, one: tuple[str, pl.DataType], other: tuple[str, pl.DataType]) -> pl.DataType:
-    (table, dtype), (other_table, other_dtype) = one, other
-    if dtype == other_dtype or other_dtype == pl.Null:
-        return dtype
-    if dtype == pl.Null:
-        return other_dtype
-    if is_text(dtype) and is_text(other_dtype):
-        return pl.String()
-    raise ColumnError(f"column {name!r} is {dtype} in {table} and {other_dtype} in {other_table}: cast one of them.")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import date
 from itertools import groupby
 from typing import Any, Protocol, get_args
 from urllib.parse import unquote
@@ -13,8 +12,8 @@ from urllib.parse import unquote
 import polars as pl
 from polars.exceptions import PolarsError
 
-from polars_mlmetrics.adapters.agreement import Missing, check_values, common_schema, overrides, read_as, schema_of
-from polars_mlmetrics.adapters.formats import FORMATS, SUFFIXES, Format, format_of, scanned
+from polars_mlmetrics.adapters.agreement import common_schema, read_as
+from polars_mlmetrics.adapters.formats import FORMATS, SUFFIXES, FileReader, Format, Missing, format_of
 from polars_mlmetrics.adapters.table_formats import (
     IcebergTable,
     Version,
@@ -158,34 +157,40 @@ def _scan_files(
 ) -> pl.LazyFrame:
     """The rows of files, each of which is checked first."""
     suffixes = SUFFIXES if given is None else None
-    files = found_files(source, suffixes, instead=INSTEAD, store=store, deep=True)
-    paths = [file.path for file in files]
-    places = places_of(source, store)
-    options = places.for_polars()
+    found = found_files(source, suffixes, instead=INSTEAD, store=store, deep=True)
+    paths = [file.path for file in found]
     kind = format_of(paths) if given is None else given
-    partitions = _partitions(files, hive)
-    types = _types_of(partitions, schema or {})
-    wanted = None if schema is None else pl.Schema({name: schema[name] for name in schema if name not in types})
-    schemas = {path: schema_of(path, kind, wanted, places) for path in paths}
-    _check_keys(types, schemas)
+    keys = _keys_of_folders(found, hive, schema or {})
+    wanted = None if schema is None else pl.Schema({name: schema[name] for name in schema if name not in keys.columns})
+    files = FileReader(kind, wanted, missing, places_of(source, store))
+    schemas = {path: files.schema_of(path) for path in paths}
+    _check_keys(keys.columns, schemas)
     if kind == "ndjson":
-        _check_misses([path for path in paths if LISTED in schemas[path]], options)
-    common = common_schema(schemas, kind, wanted, missing)
-    for path, found in schemas.items() if wanted is not None else ():
-        rows = scanned([path.as_posix()], kind, **overrides(found, kind, wanted), **options)
-        check_values(rows, path, found, common, kind)
+        _check_misses([path for path in paths if LISTED in schemas[path]], files)
+    common = common_schema(schemas, files)
+    if not keys.columns:
+        return _as_one(schemas, common, files, [])
+    if kind in ("parquet", "ipc") and all(map(_is_plain, found)):  # then a filter spares whole files
+        return _as_one(schemas, common, files, keys.columns, hive_partitioning=True, hive_schema=keys.schema)
+    # A join is native in the streaming engine, and `replace_strict` is not.
+    rows = _as_one(schemas, common, files, [PATH], include_file_paths=PATH)
+    of_paths = keys.lazy().with_columns(pl.Series(PATH, [path.as_posix() for path in paths]))
+    return rows.join(of_paths, on=PATH, how="left", maintain_order="left").drop(PATH)
+
+
+def _as_one(
+    schemas: Mapping[Place, pl.Schema], common: pl.Schema, files: FileReader, added: Sequence[str], **options: Any
+) -> pl.LazyFrame:
+    """The rows of all files, and columns that their scans add: one scan of those that follow and have equal columns."""
+    columns = {path: files.columns_of_scan(found, common) for path, found in schemas.items()}
     parts = []
-    for _, group in groupby(zip(files, partitions, strict=True), lambda pair: _columns(schemas[pair[0].path], kind)):
-        held = dict(group)
-        found = schemas[next(iter(held)).path]
-        rows = _joined(held, kind, types, {**overrides(found, kind, wanted), **options})
-        parts.append(rows if found == common else read_as(rows, found, common, list(types)))
+    for _, group in groupby(schemas, lambda path: files.alike(columns[path])):
+        paths = list(group)
+        found = columns[paths[0]]
+        has_drifted = any(files.alike(schemas[path]) != files.alike(found) for path in paths)
+        rows = files.scan(paths, found, **(files.drifted(found) if has_drifted else {}), **options)
+        parts.append(rows if found == common else read_as(rows, found, common, added))
     return parts[0] if len(parts) == 1 else pl.concat(parts)
-
-
-def _columns(schema: pl.Schema, kind: Format) -> object:
-    """The columns that must be equal for one scan to read the files: Polars reads csv by position, others by name."""
-    return list(schema.items()) if kind == "csv" else dict(schema)
 
 
 def _check_options(given: Any, hive: Any, schema: Any, missing: Any) -> None:
@@ -224,11 +229,12 @@ def _table(source: Any) -> pl.LazyFrame:
 # -- files -------------------------------------------------------------------------------------------------------------
 
 
-def _check_misses(paths: Sequence[Place], options: dict[str, Any]) -> None:
+def _check_misses(paths: Sequence[Place], files: FileReader) -> None:
     """Refuse files in which what was not returned has lost its score of -inf."""
     for path in paths:
-        words = scanned([path.as_posix()], "ndjson", **options).select(pl.col(LISTED).cast(pl.String)).drop_nulls()
-        if not set(words.head(1).collect().to_series()).isdisjoint(WORDS):
+        with files.readable(path):
+            words = files.scan([path]).select(pl.col(LISTED).cast(pl.String)).drop_nulls().head(1).collect()
+        if not set(words.to_series()).isdisjoint(WORDS):
             raise FileError(
                 f"{path} is a log of returned lists, but NDJSON cannot store -inf: labels that were not returned have "
                 "a null score there, and would count as unknown instead of missed. Write the log as parquet or IPC."
@@ -238,11 +244,9 @@ def _check_misses(paths: Sequence[Place], options: dict[str, Any]) -> None:
 # -- folders that say what is in them ----------------------------------------------------------------------------------
 
 
-def _partitions(files: Sequence[AnyFound], hive: bool | None) -> list[Partition]:
-    """The keys in the folders of each file, where these become columns."""
-    if hive is False:
-        return [{} for _ in files]
-    partitions = [_partition(file) for file in files]
+def _keys_of_folders(files: Sequence[AnyFound], hive: bool | None, wanted: Mapping[str, Any]) -> pl.DataFrame:
+    """The keys in the folders of each file, where these become columns: as wanted, or in the narrowest type."""
+    partitions = [{} if hive is False else _partition(file) for file in files]
     first = partitions[0]
     for file, partition in zip(files, partitions, strict=True):
         if hive and not partition:
@@ -252,7 +256,23 @@ def _partitions(files: Sequence[AnyFound], hive: bool | None) -> list[Partition]
                 f"{file.path} lies in folders of {_listed(partition)}, and {files[0].path} in folders of "
                 f"{_listed(first)}. hive=False ignores the folders."
             )
-    return partitions
+    return pl.DataFrame([_values(key, [partition[key] for partition in partitions], wanted) for key in first])
+
+
+def _values(key: str, texts: Sequence[str | None], wanted: Mapping[str, Any]) -> pl.Series:
+    """The values of a key: whole numbers or dates if all can be read so, or else texts."""
+    values = as_text = pl.Series(key, texts, dtype=pl.String)
+    whole = as_text.str.extract(r"^(-?[0-9]{1,19})$").cast(pl.Int64, strict=False)
+    days = as_text.str.extract(r"^([0-9]{4}-[0-9]{2}-[0-9]{2})$").str.to_date("%Y-%m-%d", strict=False)
+    for read in (days, whole):
+        if read.null_count() == as_text.null_count() < len(texts):
+            values = read
+    dtype = wanted.get(key, values.dtype)
+    if dtype not in (values.dtype, pl.String):
+        raise FileError(
+            f"the folders of {key!r} are {values.dtype}: they can be read as that type or as String, not as {dtype}."
+        )
+    return as_text if dtype == pl.String else values
 
 
 def _check_keys(keys: Iterable[str], schemas: Mapping[Place, pl.Schema]) -> None:
@@ -287,21 +307,6 @@ def _partition(file: AnyFound) -> Partition:
     return partition
 
 
-def _joined(
-    files: Mapping[AnyFound, Partition], kind: Format, types: Mapping[str, Any], options: dict[str, Any]
-) -> pl.LazyFrame:
-    """One scan of files of the same columns, with what their folders say."""
-    paths = [file.path.as_posix() for file in files]  # as Polars says them, wherever it runs
-    if not types:
-        return scanned(paths, kind, **options)
-    if kind in ("parquet", "ipc") and all(map(_is_plain, files)):  # then a filter spares whole files
-        return scanned(paths, kind, hive_partitioning=True, hive_schema=types, **options)
-    said = {key: _read([partition[key] for partition in files.values()], dtype) for key, dtype in types.items()}
-    # A join is native in the streaming engine, and `replace_strict` is not.
-    rows = scanned(paths, kind, include_file_paths=PATH, **options)
-    return rows.join(pl.LazyFrame({PATH: paths, **said}), on=PATH, how="left", maintain_order="left").drop(PATH)
-
-
 def _is_plain(file: AnyFound) -> bool:
     """Whether Polars sees in a path what we see.
 
@@ -309,41 +314,3 @@ def _is_plain(file: AnyFound) -> bool:
     """
     seen = [part for part in file.path.parts[:-1] if "=" in part]
     return seen == _folders(file) and all(re.fullmatch(r"[^=*%]+=[^=*]*", part) for part in seen)
-
-
-def _types_of(partitions: Sequence[Partition], wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """The types of the keys of folders: as wanted, or the narrowest in which all values can be read."""
-    types = {key: _type_of([partition[key] for partition in partitions]) for key in partitions[0]}
-    for key, dtype in types.items():
-        if wanted.get(key, dtype) not in (dtype, pl.String):
-            raise FileError(
-                f"the folders of {key!r} are {dtype()}: they can be read as that type or as String, not as "
-                f"{wanted[key]}."
-            )
-    return {key: wanted.get(key, dtype) for key, dtype in types.items()}
-
-
-def _type_of(texts: Sequence[str | None]) -> type[pl.DataType]:
-    """The type in which all values of a key can be read."""
-    known = [text for text in texts if text is not None]
-    if known and all(map(_is_whole, known)):
-        return pl.Int64
-    if known and all(map(_is_date, known)):
-        return pl.Date
-    return pl.String
-
-
-def _is_whole(text: str) -> bool:
-    return bool(re.fullmatch(r"-?[0-9]{1,19}", text)) and -(2**63) <= int(text) < 2**63
-
-
-def _is_date(text: str) -> bool:
-    try:
-        return bool(re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text)) and bool(date.fromisoformat(text))
-    except ValueError:
-        return False
-
-
-def _read(texts: Sequence[str | None], dtype: type[pl.DataType]) -> pl.Series:
-    read: Any = int if dtype == pl.Int64 else date.fromisoformat if dtype == pl.Date else str
-    return pl.Series([None if text is None else read(text) for text in texts], dtype=dtype)

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from copy import copy
 from datetime import datetime
 from importlib.util import find_spec
 from typing import Any, Protocol, TypeGuard, cast
 
 import polars as pl
-from polars.exceptions import PolarsError
 
 from polars_mlmetrics.errors import FileError, ParameterError
+from polars_mlmetrics.places.credentials import worded
 from polars_mlmetrics.places.place import Address, is_of_store
 from polars_mlmetrics.places.stores import Store
 
 Version = int | str | datetime
 """A version by its number, or the newest one at a time."""
-
-
-ERRORS = (OSError, ValueError, PolarsError)
 
 
 class IcebergTable(Protocol):
@@ -48,7 +43,7 @@ def scan_delta(source: Any, version: Version | None, store: Store) -> pl.LazyFra
     from deltalake.exceptions import DeltaError
 
     which = "" if version is None else f" in version {version!r}"
-    with _readable(f"Delta table {shown} cannot be read{which}", store, (*ERRORS, DeltaError)):
+    with worded(f"the Delta table {shown} cannot be read{which}", store, ValueError, DeltaError):
         rows = pl.scan_delta(str(source), version=version, **options)
         rows.collect_schema()
     return rows
@@ -62,19 +57,10 @@ def scan_iceberg(table: IcebergTable, version: Version | None, store: Store) -> 
     snapshot = None if version is None else _snapshot_of(table, version)
     # What is written to a table changes this object and no copy of it: so all passes over the frame see one table.
     table, options = copy(table), store.for_polars()["storage_options"]
-    with _readable(f"Iceberg table {_name_of(table)} cannot be read", store, (*ERRORS, NotImplementedError)):
+    with worded(f"the Iceberg table {_name_of(table)} cannot be read", store, ValueError, NotImplementedError):
         rows = pl.scan_iceberg(cast(Any, table), snapshot_id=snapshot, storage_options=options)
         rows.collect_schema()
     return rows
-
-
-@contextmanager
-def _readable(what: str, store: Store, errors: tuple[type[Exception], ...]) -> Iterator[None]:
-    """Say which table cannot be read, and why."""
-    try:
-        yield
-    except errors as error:
-        raise FileError(f"the {what}: {store.words_for(error)}") from None
 
 
 def _check_version(version: Any, what: str) -> None:

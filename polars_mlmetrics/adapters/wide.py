@@ -10,10 +10,10 @@ from typing import Any
 
 import polars as pl
 
-from polars_mlmetrics.adapters.columns import OtherColumns, array_of, check_one, distinct, first_of_type, literal_array
+from polars_mlmetrics.adapters.columns import OtherColumns, array_of, class_type, column_of, distinct, inner_type
 from polars_mlmetrics.adapters.lists import Lists
 from polars_mlmetrics.adapters.patterns import check_left, paired
-from polars_mlmetrics.data.frames import AnyFrame, Names, as_given, column_names, is_number, is_text, schema_of
+from polars_mlmetrics.data.frames import AnyFrame, Names, as_given, column_names, is_number, schema_of
 from polars_mlmetrics.errors import INTERNAL, ColumnError, ParameterError, at_callers_line, unknown
 
 SAID, TRUE, CLASS = (f"{INTERNAL}{name}" for name in ("said", "true", "class"))
@@ -83,8 +83,8 @@ def from_wide(
     scores, truths = zip(*pairs.values(), strict=True)
     models, labels = ([value for value in of_keys if value is not None] for of_keys in zip(*pairs, strict=True))
     made = {
-        **({"model": literal_array(models)} if models else {}),
-        **({"label": literal_array(labels)} if labels else {}),
+        **({"model": _literal_array(models)} if models else {}),
+        **({"label": _literal_array(labels)} if labels else {}),
         "score": array_of("score", [(name, pl.col(name), schema[name]) for name in scores]),
         "truth": array_of("truth", [(name, pl.col(name), schema[name]) for name in truths]),
     }
@@ -94,6 +94,11 @@ def from_wide(
         check_left(score, list(dict.fromkeys(labels)), left)
     others = OtherColumns(frame, sample, keep, used=used, made=list(made))
     return as_given(frame, others.select(others.rows, made).explode(list(made)))
+
+
+def _literal_array(values: Sequence[str]) -> pl.Expr:
+    """The same texts in every row, as an array."""
+    return pl.lit(pl.Series(values, dtype=pl.String).reshape((1, len(values)))).first()
 
 
 # -- lists -------------------------------------------------------------------------------------------------------------
@@ -194,8 +199,7 @@ def from_lists(
         hint = f" If {label!r} has predicted labels without scores, pass score=None."
         raise ColumnError(unknown("score column", score, schema, of="in the table") + hint)
     lists = Lists(schema, score, true, label, are_names=true_labels is not None)
-    used = [*([] if score is None else [score]), true, *([label] if isinstance(label, str) else [])]
-    others = OtherColumns(frame, sample, keep, used=used, made=lists.made)
+    others = OtherColumns(frame, sample, keep, used=lists.used, made=lists.made)
     rows = lists.read(others.rows)
     if isinstance(frame, pl.DataFrame):
         lists.check_lengths(rows, others.sample)
@@ -266,11 +270,10 @@ def from_predictions(
     if not isinstance(frame, pl.DataFrame | pl.LazyFrame) and hasattr(frame, "__array__"):
         raise ParameterError("from_predictions takes a frame. Of arrays use from_arrays(score=predicted, truth=true).")
     schema = schema_of(frame, "from_predictions")
-    for role, name in (("score", score), ("truth", truth)):
-        check_one(role, name, schema)
-    types, has_lists = _types_in_lists({score: schema[score], truth: schema[truth]})
-    dtype = _class_type(types)
-    others = OtherColumns(frame, sample, keep, used=[score, truth])
+    used = [column_of("score", score, schema), column_of("truth", truth, schema)]
+    types, has_lists = _types_in_lists({name: schema[name] for name in used})
+    dtype = class_type(types)
+    others = OtherColumns(frame, sample, keep, used=used)
     given = None if classes is None else distinct("classes", classes, None if dtype == pl.Null else dtype)
     read, has = (_known_list, _has) if has_lists else (_known, pl.Expr.eq)
     known = {column: read(pl.col(name), dtype, given) for column, name in ((SAID, score), (TRUE, truth))}
@@ -293,20 +296,7 @@ def _types_in_lists(types: dict[str, pl.DataType]) -> tuple[dict[str, pl.DataTyp
     if plain:
         (one, *_), (other, *_) = sorted(lists), plain
         raise ColumnError(f"{one!r} has lists of tags, and {other!r} has not: make both lists, or both plain classes.")
-    return {name: dtype.inner if name in lists else dtype for name, dtype in types.items()}, True  # type: ignore[attr-defined]
-
-
-def _class_type(types: dict[str, pl.DataType]) -> pl.DataType:
-    known = first_of_type(types)
-    for dtype, name in known.items():
-        if dtype.is_nested():
-            raise ColumnError(f"{name!r} is {dtype}: a class must be a plain value.")
-    if len(known) < 2:
-        return next(iter(known), pl.Null())
-    if all(map(is_text, known)):
-        return pl.String()
-    shown = " and ".join(f"{name!r} is {dtype}" for dtype, name in known.items())
-    raise ColumnError(f"predicted and true classes must have one type: {shown}. Cast one of them.")
+    return {name: inner_type(dtype) for name, dtype in types.items()}, True
 
 
 def _known(column: pl.Expr, dtype: pl.DataType, classes: pl.Series | None) -> pl.Expr:
@@ -328,9 +318,8 @@ def _known_list(column: pl.Expr, dtype: pl.DataType, classes: pl.Series | None) 
 
 def _has(tags: pl.Expr, tag: pl.Expr) -> pl.Expr:
     """Whether a list has a tag; null where there is no tag, or the list has not and a tag of it is unknown."""
-    known = tags.list.drop_nulls()
-    has = known.list.contains(tag)
-    is_known = tag.is_not_null() & (has | (known.list.len() == tags.list.len()))
+    has = tags.list.contains(tag, nulls_equal=False)
+    is_known = tag.is_not_null() & (has | ~tags.list.contains(None))
     return pl.when(is_known).then(has)
 
 

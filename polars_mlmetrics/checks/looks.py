@@ -386,7 +386,8 @@ def samples_in_common(key: KeyOfSamples) -> list[Finding]:
 
 
 SIZES = {
-    of: Problem(of, "info", of, f"How many {of} there are.", "mlm.profile(log{roles})", None) for of in get_args(Of)
+    of: Problem(of, "info", of, f"How many {of} there are.", "mlm.profile(log{roles})", lambda _: None)
+    for of in get_args(Of)
 }
 """How many of each unit there are: no problem, and always reported."""
 PROBLEMS.update((size.name, size) for size in SIZES.values())

@@ -25,7 +25,6 @@ class ProblemSearch:
         self.n_rows = 0
         """How many rows there are: known when they were scanned."""
         self._found: dict[tuple[Problem, str, str], Finding] = {}
-        self._looked_for: set[Problem] = set()
         self._values: dict[str, int] = {}
         self._keys: list[KeyOfSamples] = []
 
@@ -45,10 +44,10 @@ class ProblemSearch:
 
     def skipped(self) -> list[Problem]:
         """The problems that were not looked for: the log lacks their columns, or no wanted metric reads them."""
-        return [problem for problem in PROBLEMS.values() if problem not in self._looked_for]
+        looked_for = {problem for problem, *_ in self._found}
+        return [problem for problem in PROBLEMS.values() if problem not in looked_for]
 
     def _add(self, problem: Problem, finding: Finding) -> None:
-        self._looked_for.add(problem)
         known = self._found.setdefault((problem, finding.about, finding.between), finding)
         if known is not finding:
             known.add(finding)
@@ -56,10 +55,10 @@ class ProblemSearch:
     def _look(self, look: Any) -> None:
         """Put to a look the questions that it answers."""
         for problem in PROBLEMS.values():
-            if problem.question is not None and isinstance(look, problem.look):
+            if isinstance(look, problem.look):
                 findings = problem.question(look)
-                self._looked_for |= set() if findings is None else {problem}
-                for finding in findings or ():
+                # Where nothing was found, it was looked for.
+                for finding in [] if findings is None else findings or [Finding()]:
                     self._add(problem, finding)
 
     def scan(self, rows: pl.LazyFrame, guessed: Sequence[str] | None) -> None:

@@ -35,7 +35,7 @@ class Problem:
     meaning: str
     fix: str
     """The line that mends it. The names of roles stand for their columns."""
-    question: Callable[[Any], Any] | None
+    question: Callable[[Any], Any]
     """The question that finds it. The answer is None where the log cannot have it, or no metric reads its columns."""
     look: type = LogTable
     """The class of what answers the question: the schema of the log, or a look at its rows."""
@@ -68,7 +68,7 @@ def problem(of: Of, severity: Severity, **more: Any) -> Callable[[Callable[[Any]
 def conditions(log: LogTable, of: Of) -> dict[Problem, pl.Expr]:
     """The problems that this log may have in its rows, samples, labels or groups, and where they are."""
     wanted = [each for each in PROBLEMS.values() if each.of == of and each.look is LogTable]
-    found = {each: each.question(log) for each in wanted if each.question is not None}
+    found = {each: each.question(log) for each in wanted}
     return {each: condition for each, condition in found.items() if condition is not None}
 
 

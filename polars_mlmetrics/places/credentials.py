@@ -1,6 +1,7 @@
 """Credentials and options of object stores: checked, given to a client, and kept out of every message.
 
-What a store or its client says of an error may show an option. `words_for` and `answering` alone turn it into words.
+What a store or its client says of an error may show an option. `words_for` alone turns it into words, also for `worded`
+and `answering`.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
-from polars_mlmetrics.errors import FileError, ParameterError, words_of
-from polars_mlmetrics.places.place import Address, MissingError, TakenError
+from polars.exceptions import PanicException, PolarsError
+
+from polars_mlmetrics.errors import FileError, MetricError, ParameterError, words_of
+from polars_mlmetrics.places.place import Address, MissingError, Places, TakenError
 
 INSTALL = "Object stores need a client that is not installed: pip install 'polars-mlmetrics[cloud]'."
 
@@ -32,6 +35,8 @@ OF_ADDRESS = ("endpoint", "endpoint_url", "proxy_url")
 
 PANIC = "PanicException"
 """The class of errors of the client that are no Exception."""
+FAILURES: tuple[type[BaseException], ...] = (OSError, PolarsError, PanicException)
+"""The errors of Polars and of the system."""
 UNKNOWN = "UnknownConfigurationKeyError"
 OPTIONS_OR_KEYS = "its client cannot read one of the options or keys"
 
@@ -57,6 +62,17 @@ def answer_in(error: BaseException) -> str | None:
     if re.search(r"object-store|Error performing|Generic|error sending|credential", text, re.IGNORECASE):
         return "the store gave no answer: check the address, the credentials and the network"
     return None
+
+
+@contextmanager
+def worded(what: str, places: Places[Any], *errors: type[BaseException]) -> Iterator[None]:
+    """Say what cannot be done, and why, where the system or Polars fails at it, or another library by its `errors`."""
+    try:
+        yield
+    except MetricError:
+        raise
+    except (*FAILURES, *errors) as error:
+        raise FileError(f"{what}: {places.words_for(error)}") from None
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic
@@ -100,26 +100,30 @@ def _listed(
     seen = places.seen(path)
     if seen is not None:  # also one whose name looks like a pattern
         return [(path, path.parent, seen)]
-    if places.is_pattern(path):
-        files, below = places.matches(path), places.plain_part(path)
-        if not files:
-            raise FileError(f"no file matches {path}.")
-    else:
-        inside, below = places.inside(path, deep=deep), path
-        if inside is None:
+    if not places.is_pattern(path):
+        files, below = files_in(path, places, suffixes, deep=deep), path
+        if files is None:
             raise FileError(f"there is no file {path}.")
-        files = {file: inside[file] for file in inside if _is_taken(file, path, suffixes, deep=deep)}
         if not files:
             wanted = "" if suffixes is None else f"{', '.join(suffixes)} "
             raise FileError(f"there is no {wanted}file in the folder {path}.")
+    else:
+        files, below = places.matches(path), places.plain_part(path)
+        if not files:
+            raise FileError(f"no file matches {path}.")
     return [(file, below, files[file]) for file in sorted(files)]
 
 
-def _is_taken(file: AnyPlace, folder: AnyPlace, suffixes: Collection[str] | None, *, deep: bool) -> bool:
-    """Whether a file in a folder is one of these suffixes, and not hidden."""
-    if suffixes is not None and file.suffix.lower() not in suffixes:
-        return False
-    return not any(is_hidden(part, deep=deep) for part in file.parts[len(folder.parts) :])
+def files_in(
+    folder: AnyPlace, places: Places[AnyPlace], suffixes: Collection[str] | None, *, deep: bool
+) -> Mapping[AnyPlace, Seen | None] | None:
+    """The files in a folder that are of these suffixes, and not hidden; None if there is no folder."""
+    inside = places.inside(folder, deep=deep)
+    if inside is None:
+        return None
+    taken = [file for file in inside if suffixes is None or file.suffix.lower() in suffixes]
+    below = len(folder.parts)
+    return {file: inside[file] for file in taken if not any(is_hidden(part, deep=deep) for part in file.parts[below:])}
 
 
 def places_of(source: Any, store: Store) -> Places[Any]:

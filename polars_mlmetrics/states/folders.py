@@ -12,11 +12,11 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import polars as pl
-from polars.exceptions import PanicException, PolarsError
 
 from polars_mlmetrics.errors import FileError, ParameterError, shown_type
+from polars_mlmetrics.places.credentials import worded
 from polars_mlmetrics.places.files import check_text
-from polars_mlmetrics.places.finding import AnyFound, Source, found_files, places_of, to_write
+from polars_mlmetrics.places.finding import AnyFound, Source, files_in, found_files, places_of, to_write
 from polars_mlmetrics.places.fingerprints import fingerprint_of
 from polars_mlmetrics.places.place import Address, MissingError, Place, Places, Seen, TakenError, is_of_store
 from polars_mlmetrics.places.stores import Store
@@ -47,10 +47,8 @@ class Log:
     @cached_property
     def source(self) -> dict[str, Any]:
         """The note in a state about the file that it was made of."""
-        try:
+        with self.worded("cannot be read as parquet", ValueError):
             rows = self._scan.select(pl.len()).collect().item()
-        except (PolarsError, PanicException, OSError, ValueError) as error:
-            raise FileError(f"{self.path} cannot be read as parquet: {self.words_for(error)}") from None
         return {**self._stamp, "rows": rows}
 
     @property
@@ -74,6 +72,10 @@ class Log:
 
     def words_for(self, error: BaseException) -> str:
         return self._places.words_for(error)
+
+    def worded(self, cannot: str, *errors: type[Exception]) -> AbstractContextManager[None]:
+        """Say of the file what cannot be done with it, and why."""
+        return worded(f"{self.path} {cannot}", self._places, *errors)
 
 
 def logs_of(source: Source, store: Store, prepare: Prepare | None) -> list[Log]:
@@ -133,8 +135,8 @@ class Folder:
 
     def states(self) -> dict[Place, StateFile]:
         """The states that are there."""
-        inside = self.places.inside(self.path, deep=False) or {}
-        states = {place: self._read(place) for place in sorted(inside) if place.suffix.lower() == ".parquet"}
+        inside = files_in(self.path, self.places, (".parquet",), deep=False) or {}
+        states = {place: self._read(place) for place in sorted(inside)}
         return {place: state for place, state in states.items() if state is not None}
 
     def put(self, log: Log, data: bytes) -> None:

@@ -184,10 +184,8 @@ class _Part:
     def folded(self, metrics: Sequence[Any], options: Mapping[str, Any]) -> bytes:
         """The file of that state."""
         log = self.log
-        try:
+        with log.worded("cannot be folded"):
             data = bytes_of_state(self.state_of(metrics, options, of_pairs=True), log.source)
-        except (pl.exceptions.PolarsError, OSError) as error:
-            raise FileError(f"{log.path} cannot be folded: {log.words_for(error)}") from None
         log.check_current()
         return data
 

@@ -78,6 +78,15 @@ def test_lists_of_all_labels_lack_nothing(score: Any, true: Any, label: Any) -> 
     assert mlm.evaluate(log, mlm.hamming_loss(), mlm.roc_auc()).row(0) == (1.0, 0.0)
 
 
+@pytest.mark.parametrize("lazy", [False, True], ids=["DataFrame", "LazyFrame"])
+def test_lists_that_are_all_empty_give_a_row_of_nulls_for_each_sample(lazy: bool) -> None:
+    """Of a day on which nothing was returned, and nothing was true: no type of the labels is known."""
+    frame = pl.DataFrame({"found": [[], None], "score": [[], None], "clicked": [None, []]})
+    long = mlm.from_lists(frame.lazy() if lazy else frame, true_labels="clicked", label="found").lazy().collect()
+    assert long.rows() == [(0, None, None, None, None), (1, None, None, None, None)]
+    assert long.schema["label"] == pl.String
+
+
 def test_lists_that_have_every_label_lose_the_column() -> None:
     frame = lists(score=[[0.9, 0.2], [0.8, 0.4]], label=[["a", "b"], ["b", "a"]], true=[["a"], ["b"]])
     log = from_lists(frame, label="label", true_labels="true")

@@ -177,6 +177,50 @@ def test_a_column_that_a_file_lacks_is_null_there_where_that_is_said(kind: str) 
     assert_frame_equal(scan(".", missing="null").collect(), expected.select("x", "label", "score"))
 
 
+def test_parquet_files_that_drifted_are_one_scan() -> None:
+    """What Polars' own scan of parquet does is left to it: other columns, columns that lack, wider numbers."""
+    types = [pl.Int8, pl.Int64, pl.UInt32, pl.Int32]
+    for i, dtype in enumerate(types):
+        scores = pl.Series([i / 4], dtype=pl.Float64 if i % 2 else pl.Float32)
+        write(f"{i}.parquet", **{f"own{i}": ["a"], "x": pl.Series([2**i], dtype=dtype), "score": scores})
+    one = scan(".", schema={"x": pl.Int64, "score": pl.Float64})
+    of_all = scan(".", schema={"score": pl.Float64, "own2": pl.String, "x": pl.Int64}, missing="null")
+    for log in (one, of_all, scan(".").select("own0"), scan(".", missing="null").select("own0")):
+        assert log.explain().count("Parquet SCAN") == 1
+    expected = pl.DataFrame({"score": [0.0, 0.25, 0.5, 0.75], "own2": [None, None, "a", None], "x": [1, 2, 4, 8]})
+    assert_frame_equal(of_all.collect(), expected)
+    assert_frame_equal(one.collect(), expected.select("x", "score"))
+    assert_frame_equal(one.filter(pl.col("x") > 3, pl.col("score") < 0.6).collect(), expected[2:3].select("x", "score"))
+
+
+def test_files_that_are_alike_need_nothing_that_polars_calls_unstable() -> None:
+    write("a.parquet", x=[1], score=[0.5])
+    write("b.parquet", score=[0.5], x=[2])
+    with pl.Config(warn_unstable=True):  # a warning is an error in tests
+        assert total(".") == 3
+
+
+def test_parquet_files_that_drifted_are_read_file_by_file_and_known_again(capsys: pytest.CaptureFixture[str]) -> None:
+    """So the log is no more than a scan, as one whose files are alike."""
+    write("a.parquet", sample=[1, 2], score=pl.Series([0.75, 0.25], dtype=pl.Float32), truth=[1, 0], more=["a", "b"])
+    write("b.parquet", truth=[0], score=[0.75], sample=[3])
+    log = scan(".", schema={"sample": pl.Int64, "score": pl.Float64, "truth": pl.Int64})
+    table = mlm.evaluate(log, mlm.accuracy(), mlm.n_samples(), passes="files").collect()
+    assert table.rows() == [(2 / 3, 3)]
+    assert "pass 2 of 2" in capsys.readouterr().err
+    sources = mlm.state(log, mlm.accuracy(), buckets=0).collect()["source"].drop_nulls()
+    assert {source.partition(" ")[2] for source in sources} == {"a.parquet", "b.parquet"}
+
+
+def test_a_file_that_loses_a_column_after_the_check_is_an_error() -> None:
+    for name in "ab":
+        write(f"{name}.parquet", x=[1], score=[0.5])
+    log = scan(".")
+    write("b.parquet", x=[1])
+    with pytest.raises(pl.exceptions.PolarsError, match="score"):
+        log.collect()
+
+
 @every_format
 def test_without_a_schema_a_column_is_of_one_type(kind: str) -> None:
     write(f"a.{kind}", x=[1])

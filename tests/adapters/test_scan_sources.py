@@ -199,6 +199,14 @@ def test_a_file_of_another_format_is_named(kind: Any, content: bytes) -> None:
         scan(".")
 
 
+def test_a_log_of_lists_that_breaks_off_late_is_named() -> None:
+    """Its column `listed` is looked at, after the rows of which Polars guesses the types."""
+    good = '{"x": 1, "listed": null}\n'
+    Path("a.ndjson").write_text(f'{good * 150}{{"x": 2, "listed"')
+    with pytest.raises(mlm.FileError, match=r"^a\.ndjson cannot be read as ndjson: ."):
+        scan("a.ndjson")
+
+
 def test_a_file_that_makes_polars_panic_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     def panic(*_: Any) -> Any:
         raise pl.exceptions.PanicException("called unwrap on None\nat line 3")

@@ -11,6 +11,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
+from polars_mlmetrics.formula.unit import Unit
 from tests.states.days import BY, DAYS, QUESTIONS, told_in
 from tests.support.differing import differing
 from tests.support.folded_log import as_a_state_knows, contents
@@ -115,6 +116,31 @@ def test_the_page_names_all_that_a_state_tells() -> None:
         [name for row in table.splitlines() for name in re.findall("`(.*?)`", row.split("|")[1])] for table in tables
     ]
     assert [sorted(names) for names in keys] == [CONTENTS_1, TOLD_1]
+
+
+MERGED = {
+    "count": "n_rows",
+    "sum": "log_loss@1e-15",
+    "min": "lowest_truth",
+    "max": "highest_truth",
+    "variation": "products_truth",
+}
+"""A statistic of the golden state for what a formula asks for."""
+
+
+def test_the_page_says_how_what_a_formula_asks_for_is_merged() -> None:
+    """The contract for authors of metrics: what a `Unit` has, and how a state merges it."""
+    page = ROOT.joinpath("docs", "states.md").read_text(encoding="utf-8")
+    table = page.partition("| your formula asks for | update | merge |\n|---|---|---|\n")[2].partition("\n\n")[0]
+    rows = [[cell.strip() for cell in row.strip("|").split("|")] for row in table.splitlines()]
+    merge = {name: how for asked, _, how in rows for name in re.findall(r"`u\.(\w+)[^`]*`", asked)}
+    assert [name for name in merge if not hasattr(Unit, name)] == []
+    assert merge["absolute_variation"].startswith("no state")
+    statistics = contents(golden_state())["statistics"]
+    said = {"count": "add", "sum": "add", "min": "the lowest, the highest", "max": "the lowest, the highest"}
+    for name, statistic in MERGED.items():
+        how = statistics[statistic]["merge"]
+        assert merge[name] == said[how] if isinstance(how, str) else merge[name].startswith("move both to one shift")
 
 
 def test_the_golden_state_is_what_a_state_is_today() -> None:

@@ -58,6 +58,16 @@ def test_the_folder_is_made_where_there_is_none(folder_of_states: Any) -> None:
     assert set(update(folder=folder_of_states).values()) == {"unchanged"}
 
 
+def test_a_hidden_file_among_the_states_is_no_state() -> None:
+    """Neither to `update_states` nor to `scan_states`, as it is to them in a folder of logs."""
+    log = write_logs(1)
+    update()
+    Path("states/._01.parquet").write_bytes(b"of a Mac")
+    Path("logs/._01.parquet").write_bytes(b"of a Mac")
+    assert update() == {"logs/01.parquet": "unchanged"}
+    check_answer(log)
+
+
 def test_metrics_come_one_by_one_too() -> None:
     write_logs(1)
     table = mlm.update_states("logs", "states", mlm.f1(), mlm.n_rows(), by="day", score="other", progress=False)

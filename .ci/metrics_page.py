@@ -82,7 +82,7 @@ CHOICES = {
     "forecast a quantile, or an interval": "pinball wis interval_score interval_coverage interval_width",
     "forecast with an ensemble": "crps",
     "forecast a count, or an amount above 0": "poisson_deviance gamma_deviance tweedie_deviance d2_tweedie msle",
-    "ask whether numbers agree, or only rise together": "concordance icc pearson spearman",
+    "ask whether numbers agree, or only rise together": "concordance linear_kappa icc pearson spearman kendall",
     "try a task several times": "pass_at pass_all",
     "have several raters of a sample": "krippendorff_alpha",
     "have a number of your own in each row": "mean share",

@@ -21,7 +21,7 @@ LOGS = """\
 import polars as pl
 import polars_mlmetrics as mlm
 
-# Three films, their genres, a model's scores, and how well each genre fits.
+# Three films, their genres, a model's scores, how well each genre fits, and how many users know it.
 films = pl.DataFrame(
     {
         "sample": [1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3],
@@ -29,6 +29,7 @@ films = pl.DataFrame(
         "score": [0.9, 0.6, 0.6, 0.1, 0.3, 0.8, 0.2, 0.4, 0.7, 0.4, 0.5, 0.2],
         "truth": [1, 0, 1, 0, 0, 1, 0, 1, 0, 0, 1, 0],
         "grade": [3, 0, 1, 0, 0, 2, 0, 1, 0, 0, 3, 0],
+        "popularity": [0.5, 0.5, 0.25, 0.125] * 3,
     }
 )
 # Three photos of one animal each.
@@ -75,13 +76,13 @@ CHOICES = {
     "pick one of several classes": "accuracy balanced_accuracy mcc multiclass_log_loss top_k_accuracy",
     "give a sample several labels": "f1 jaccard hamming_loss subset_accuracy label_ranking_average_precision",
     "show the best of a list": "ndcg recall_at precision_at reciprocal_rank average_precision_at",
-    "ask which labels lists show at all": "label_coverage exposure_gini",
+    "ask which labels lists show at all": "label_coverage exposure_gini surprisal",
     "forecast the mean of a number": "rmse mse r2 bias",
     "forecast its median, or a number with outliers": "mae median_absolute_error huber wape",
     "forecast a quantile, or an interval": "pinball wis interval_score interval_coverage interval_width",
     "forecast with an ensemble": "crps",
     "forecast a count, or an amount above 0": "poisson_deviance gamma_deviance tweedie_deviance d2_tweedie msle",
-    "ask whether numbers agree, or only rise together": "concordance icc pearson spearman",
+    "ask whether numbers agree, or only rise together": "concordance linear_kappa icc pearson spearman kendall",
     "try a task several times": "pass_at pass_all",
     "have several raters of a sample": "krippendorff_alpha",
     "have a number of your own in each row": "mean share",

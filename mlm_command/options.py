@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
 FORMS = ("table", "md", "csv", "json", "parquet", "junit", "github")
-KINDS = ("roc", "pr", "det", "gain", "threshold", "calibration", "scores")
+KINDS = ("roc", "pr", "det", "gain", "threshold", "decision", "calibration", "scores")
 FORMATS = ("parquet", "ipc", "csv", "ndjson")
 
 ABOUT = "Machine-learning metrics of a prediction log, on every slice."

@@ -21,6 +21,7 @@ from polars_mlmetrics.engine.folds import fold, matched
 from polars_mlmetrics.engine.thinning import COUNTS, THRESHOLD, Thinning
 from polars_mlmetrics.errors import INTERNAL, MetricError, ParameterError, at_callers_line
 from polars_mlmetrics.formula.arithmetic import ROUNDING
+from polars_mlmetrics.formula.averages import Best
 from polars_mlmetrics.formula.curve import Curve
 from polars_mlmetrics.formula.declaration import CATALOGUE
 from polars_mlmetrics.formula.measure import Measure, Node
@@ -34,7 +35,7 @@ from polars_mlmetrics.query.question import Question
 from polars_mlmetrics.query.results import ResultColumns, stacked
 from polars_mlmetrics.query.verb import Verb
 
-BEST_THRESHOLD = Verb("best_threshold", takes_states=True, takes_several=False, needs_best=True)
+BEST_THRESHOLD = Verb("best_threshold", takes_states=True, takes_several=False)
 
 COLUMNS = ResultColumns.of((pl.Float64, "threshold", "value"), (pl.Int64, "n_rows"))
 ELSEWHERE = ResultColumns.of((pl.Float64, "value_elsewhere"))
@@ -57,6 +58,7 @@ def best_threshold(
     passes: int | Literal["auto", "files"] | None = None,
     memory: int | str | None = None,
     progress: bool = True,
+    best: Best | None = None,
     **roles: Unpack[Roles],
 ) -> AnyFrame:
     """The threshold at which a metric is best, of every group, and its value there.
@@ -94,6 +96,9 @@ def best_threshold(
         that it was made with.
     passes, memory, progress
         As in `evaluate`, of a log. They need `bins=`: without it, all rows are sorted at once.
+    best
+        Which end of the values is the best one, "max" or "min". None takes that of the metric; one that declares none,
+        such as `predicted_rate`, needs it.
     **roles
         Which columns are the sample, label, score, truth and weight.
 
@@ -131,6 +136,7 @@ def best_threshold(
     chosen = _chosen(frame, where, schema, is_of_state=is_of_state)
     question = Question.read(BEST_THRESHOLD, chosen, [metric], [*listed(by), *labels], roles=roles, schema=schema)
     query: Query = question.query
+    end = _best_end(metric, best)
     if per and is_of_state:
         # A state has its labels beside its by columns.
         query = replace(query, by=[*query.by, KeyColumn(query.roles.label, query.roles.label)])
@@ -140,13 +146,25 @@ def best_threshold(
     split = question.with_passes(passes, memory, progress=progress)
 
     def table_of(question: Question) -> pl.LazyFrame:
-        table = stacked(query, lambda by: _of_grouping(question, by, folds, bins), names)
+        table = stacked(query, lambda by: _of_grouping(question, by, folds, bins, end), names)
         # Cached: a filter that reached the points would have them worked out anew for each of their readers.
         return table.cache().filter(pl.col(query.by[-1].name).is_not_null()) if per else table
 
     if not split.passes:
         return as_given(frame, table_of(question))
     return as_given_later(frame, lambda: table_of(split), lambda: table_of(question))
+
+
+def _best_end(metric: Metric, best: Best | None) -> Best:
+    """The end of the values that is best: as it is asked for, or else that of the metric."""
+    check_parameter("best_threshold", "best", best, Best | None)
+    end: Best | None = best or metric.best
+    if end is None:
+        name = metric.output_name
+        raise MetricError(
+            f"{name} has no worst values: neither high nor low values are always bad. Pass best='max' or best='min'."
+        )
+    return end
 
 
 def _check_bins(metric: Metric, bins: int | None, passes: Any, question: Question) -> None:
@@ -173,15 +191,15 @@ def _chosen(frame: Any, where: Any, schema: pl.Schema, *, is_of_state: bool) -> 
     return frame.filter(where)
 
 
-def _of_grouping(question: Question, by: list[str], folds: int | None, bins: int | None) -> pl.LazyFrame:
+def _of_grouping(question: Question, by: list[str], folds: int | None, bins: int | None, end: Best) -> pl.LazyFrame:
     """One row a group: the best threshold, the value there and, with folds, the value elsewhere."""
     [metric], value = question.query.metrics, pl.col("value")
-    best = _best_of(metric, by, *_tried(question, by, metric, bins))
+    best = _best_of(end, by, *_tried(question, by, metric, bins))
     if folds is None:
         return best
 
     def best_of(curve: MetricCurve, by: list[str]) -> pl.LazyFrame:
-        return _best_of(metric, by, curve.points, curve.values(metric))
+        return _best_of(end, by, curve.points, curve.values(metric))
 
     elsewhere = value_elsewhere(question, by, metric, folds, Thinning(ALL_POINTS), best_of, bins)
     # Where a row is broken, so is the value of all that it is pooled with.
@@ -189,10 +207,10 @@ def _of_grouping(question: Question, by: list[str], folds: int | None, bins: int
     return matched(best, elsewhere.rename({"value": "value_elsewhere"}), by, how="left").with_columns(of_folds)
 
 
-def _best_of(metric: Node, by: list[str], points: pl.LazyFrame, values: pl.LazyFrame) -> pl.LazyFrame:
+def _best_of(best_end: Best, by: list[str], points: pl.LazyFrame, values: pl.LazyFrame) -> pl.LazyFrame:
     """One row a group: the highest of its best thresholds, and the value there."""
     threshold, value, best, broken = map(pl.col, (THRESHOLD, "value", BEST, BROKEN))
-    end = value.max() if metric.best == "max" else value.min()
+    end = value.max() if best_end == "max" else value.min()
     ends = fold(values, by, [end.alias(BEST), value.is_nan().any().alias(BROKEN)])
     # What differs by rounding alone is equally good.
     is_good = (value == best) | (best.is_finite() & ((value - best).abs() <= ROUNDING * best.abs()))

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Unpack, get_args
 
 import polars as pl
 
-from polars_mlmetrics.curves import calibration_curves, rank_curves, threshold_curves
+from polars_mlmetrics.curves import calibration_curves, decision_curves, rank_curves, threshold_curves
 from polars_mlmetrics.curves.stored_bins import check_has_bins
 from polars_mlmetrics.data.frames import AnyFrame, Names, as_given, as_given_later, schema_of
 from polars_mlmetrics.data.roles import Roles
@@ -22,8 +22,8 @@ from polars_mlmetrics.query.verb import Verb, flat
 
 CURVE = Verb("curve", takes_states=True)
 
-Kind = Literal["roc", "pr", "det", "gain", "threshold", "calibration", "scores"]
-WITH_INTERVALS = ("threshold", "calibration")
+Kind = Literal["roc", "pr", "det", "gain", "threshold", "decision", "calibration", "scores"]
+WITH_INTERVALS = ("threshold", "decision", "calibration")
 OF_BINS = ("calibration", "scores")
 """The kinds that have bins where none are named."""
 
@@ -59,18 +59,20 @@ def curve(
     ----------
     frame
         The long table: one row per sample and label. Labels are pooled, as "micro" does, and so are models:
-        `by="label"` or `by="model"` gives a curve for each. It can also be a state. For "roc", "pr", "det", "gain" and
-        "threshold" the state must hold a metric with bins, such as `roc_auc(bins=...)`; for "calibration"
-        `calibration_error()` and `brier_resolution()`; for "scores" `brier_resolution()`.
+        `by="label"` or `by="model"` gives a curve for each. It can also be a state. For "roc", "pr", "det", "gain",
+        "threshold" and "decision" the state must hold a metric with bins, such as `roc_auc(bins=...)`; for
+        "calibration" `calibration_error()` and `brier_resolution()`; for "scores" `brier_resolution()`.
     kind
         "roc" has the columns `fpr` and `tpr`, "pr" `recall` and `precision`, "det" `fpr` and `fnr`, "gain" `share` (of
         the rows that are above), `recall` and `lift`. Beside them stand `tp` and `fp` of the point, and `positives`,
-        `negatives` and `n_rows` of the group. "threshold" has `metric` and `value`. "calibration" has a row for each
-        bin: `score` and `truth` are the mean score and the share of true rows, `n_rows` counts them, and
-        `bin_low` and `bin_high` are the edges. "scores" says how the scores of each class are spread: of each bin,
-        with rows or without, `negatives` and `positives` are the weight of its rows, and `share_of_negatives` and
-        `share_of_positives` their parts of all rows of the class. Both take probabilities; another score makes its
-        group NaN (`mlm.bins` as a key of `evaluate` takes any).
+        `negatives` and `n_rows` of the group. "threshold" has `metric` and `value`. "decision" has the `net_benefit` of
+        the scores, and of acting on every row (`treat_all`) and on none (`treat_none`, which is 0): a model helps where
+        it is above both. At a threshold of 0, 1 or -inf there is none. "calibration" has a row for each bin: `score`
+        and `truth` are the mean score and the share of true rows, `n_rows` counts them, and `bin_low` and `bin_high`
+        are the edges. "scores" says how the scores of each class are spread: of each bin, with rows or without,
+        `negatives` and `positives` are the weight of its rows, and `share_of_negatives` and `share_of_positives` their
+        parts of all rows of the class. These three take probabilities; another score makes its group NaN (`mlm.bins`
+        as a key of `evaluate` takes any).
     *metrics
         Of "threshold" only: metrics with `threshold=`, your own too, one by one or in lists. Each is worked out at
         every threshold.
@@ -85,9 +87,9 @@ def curve(
         "calibration" and "scores" the number of bins of equal width, 15 and 20 if it is not given. A state has those
         that it was made with.
     ci, cluster
-        The level of intervals, as in `evaluate`, of "threshold" and "calibration": `low`, `high` and `ci_flag`; and
-        what depends on one another. Each interval is of its own point: all points at once lie within theirs less
-        often, in .3 to .85 of logs.
+        The level of intervals, as in `evaluate`, of "threshold", "calibration" and "decision" (of `net_benefit`):
+        `low`, `high` and `ci_flag`; and what depends on one another. Each interval is of its own point: all points at
+        once lie within theirs less often, in .3 to .85 of logs.
     passes, memory, progress
         As in `evaluate`, of a log. They need `bins=`, but for "calibration" and "scores": without it, all rows are
         sorted at once.
@@ -112,7 +114,7 @@ def curve(
 
     References
     ----------
-    Fawcett, "An introduction to ROC analysis", 2006.
+    Fawcett, "An introduction to ROC analysis", 2006. Vickers and Elkin, "Decision curve analysis", 2006.
 
     Examples
     --------
@@ -139,7 +141,7 @@ def curve(
     check_parameter("curve", "bins", bins, Count | None)
     # A curve without metrics is of the rows that points of it read: of probabilities, where they have cells.
     of_rows = [Metric(Cells(1 if kind in OF_BINS else bins).in_runs())]
-    of_points = given or of_rows
+    of_points = decision_curves.metrics_of_decisions() if kind == "decision" else given or of_rows
     question = Question.read(CURVE, frame, of_points, by, slices, ci=ci, cluster=cluster, roles=roles, schema=schema)
     if kind not in OF_BINS:
         check_has_bins("curve", passes, bins, question)
@@ -179,6 +181,9 @@ def _planned(
         for metric in question.query.metrics:
             threshold_curves.check_has_thresholds("curve", metric, question.query)
         return threshold_curves.COLUMNS, lambda by: threshold_curves.curve_of_metrics(question, by, bins, points)
+    if kind == "decision":
+        columns, planned = decision_curves.COLUMNS, decision_curves.curve_of_decisions
+        return columns, lambda by: planned(question, by, bins, points)
     if kind == "calibration":
         return calibration_curves.COLUMNS, lambda by: calibration_curves.curve_of_calibration(question, by, bins)
     if kind == "scores":

@@ -130,7 +130,9 @@ def _slices(settings: Settings) -> CallNode:
 def _curve(settings: Settings) -> CallNode:
     kind = settings.get("kind")
     if kind is None:
-        raise ParameterError("curve needs its kind: --kind roc (or pr, det, gain, threshold, calibration, scores).")
+        raise ParameterError(
+            "curve needs its kind: --kind roc (or pr, det, gain, threshold, decision, calibration, scores)."
+        )
     log, own = log_or_state(settings)
     given = settings.get("metrics") if kind == "threshold" else settings.options["metrics"]
     # A file that serves other commands has a level of intervals, which not every curve takes.

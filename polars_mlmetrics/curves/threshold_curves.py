@@ -189,8 +189,7 @@ class MetricCurve:
         if self.question.confidence is not None or any(isinstance(node, OverTargets) for node in metric.walk()):
             return False
         # A group in which one of these rows is broken has no points.
-        of_curve = next(decisions_of(metric)), of_rows_of(self._cells.in_runs(), self._like)
-        nothing = {name for measure in of_curve for name in broken_in(self._reader(measure))}
+        nothing = broken_in(self._reader(of_rows_of(self._cells.in_runs(), self._like)))
         measures = list(metric.measures())
         is_told = (self._names_of(measure) <= {*counts, *nothing} for measure in measures)
         return not any(measure.is_from_elsewhere for measure in measures) and all(is_told)

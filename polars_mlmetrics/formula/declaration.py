@@ -7,7 +7,7 @@ import inspect
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Literal, NamedTuple, get_args, get_type_hints
 
 import polars as pl
@@ -181,7 +181,7 @@ class Declaration:
     @property
     def shown_parameters(self) -> list[inspect.Parameter]:
         """Its parameters without annotations, which `help` would spell out: type checkers read those of the formula."""
-        return [each.replace(annotation=each.empty) for each in self.__signature__.parameters.values()]
+        return [_bare(each.name, each.kind, each.default) for each in self.__signature__.parameters.values()]
 
     @cached_property
     def annotations(self) -> dict[str, Any]:
@@ -208,6 +208,12 @@ class Declaration:
 
     def __reduce__(self) -> Any:
         return declared, (self.formula.__module__, self.name)
+
+
+@lru_cache(maxsize=None, typed=True)
+def _bare(name: str, kind: Any, default: Any) -> inspect.Parameter:
+    """A parameter without annotation: many metrics have the same, and each object makes the import slower."""
+    return inspect.Parameter(name, kind, default=default)
 
 
 def _shown(end: float) -> str:

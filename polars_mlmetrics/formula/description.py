@@ -13,8 +13,13 @@ from polars_mlmetrics.formula.parameters import admitted, check_parameter
 WIDTH = 100
 PROPOSED = [2, 0.25, 1.5]
 """Values for required parameters in an example: the first one that the parameter admits."""
-PROPOSED_COLUMNS = {"low": "low", "high": "high", "quantile": "quantile", "value": "latency", "condition": "is_right"}
-"""Parameters that are columns in an example."""
+PROPOSED_BY_NAME = {
+    **{name: name for name in ("low", "high", "quantile", "popularity")},
+    "value": "latency",
+    "condition": "is_right",
+    "max_grade": 3,
+}
+"""What some parameters are in an example: columns, and the highest grade of its log."""
 
 BEST_SAYS = {"max": "higher is better", "min": "lower is better", None: "neither end is better"}
 GRAIN_SAYS = {
@@ -129,8 +134,8 @@ def _examples(declaration: Declaration) -> Iterator[str]:
 
 
 def _proposed(declaration: Declaration, name: str) -> Any:
-    if name in PROPOSED_COLUMNS:
-        return PROPOSED_COLUMNS[name]
+    if name in PROPOSED_BY_NAME:
+        return PROPOSED_BY_NAME[name]
     annotation = declaration.annotations[name]
     for value in PROPOSED:
         with suppress(ParameterError):

@@ -126,6 +126,15 @@ class Standings(ABC):
         """The place of a row in its sample, lowest key first; of equal keys each has a place of its own, any."""
         return self._within(name, self._ranked("sample", key, "ordinal", descending=False), "sample")
 
+    def sum_before(self, name: str, row: pl.Expr, key: pl.Expr) -> pl.Expr:
+        """The sum of a number over the labels of the row's sample before it, lowest key first; of equal keys any order.
+
+        Labels of equal keys must have equal numbers.
+        """
+        upto = self._of("sample", row).sort_by(self._of("sample", key), nulls_last=True).cum_sum()
+        place = self._ranked("sample", key, "ordinal", descending=False)
+        return self._within(name, pl.when(place > 1).then(upto.gather((place - 2).clip(0))).otherwise(0.0), "sample")
+
     def mean_of_tie(self, name: str, of_place: OfPlace, *, k: int | None = None) -> pl.Expr:
         """The worth of the places that the row's tie holds in its sample, shared equally by the rows of the tie.
 

@@ -10,6 +10,7 @@ from polars_mlmetrics.data.expressions import any_of, check_no_pattern, several_
 from polars_mlmetrics.data.roles import Grain
 from polars_mlmetrics.formula.arithmetic import has_squares, quotient, ratio, share
 from polars_mlmetrics.formula.row import Row
+from polars_mlmetrics.formula.row_pairs import discordant_pairs, gap_by_chance, weight_of_discordant_pairs
 from polars_mlmetrics.formula.shared import Decision, OfRow, SharedStatistics, Threshold
 from polars_mlmetrics.formula.standings import Standings
 from polars_mlmetrics.formula.statistic import Moment, Monoid, Reading, Statistic, folded, only_rows_of
@@ -66,16 +67,54 @@ class Unit(Row, Standings, SharedStatistics):
 
         Where rows have weights, it is the share of all weight.
         """
-        self._note_columns(row)
-        row = pl.when(self.mask).then(row)
         if not self.is_weighted:
+            row = self._masked(row)
             rank = row.rank("average") - 0.5 * (row.count() + 1).cast(pl.Float64)
             return self._within(f"midrank_{name}", rank, self.grain)
-        upto = pl.when(self.mask).then(self.weight).sort_by(row, nulls_last=True).cum_sum()
+        lower, upto = self._weight_upto(row)
+        whole = self._masked(self.weight).sum()
+        return self._within(f"midrank_{name}", share(0.5 * (lower + upto - whole), whole), self.grain)
+
+    def tied(self, name: str, row: pl.Expr) -> pl.Expr:
+        """How many rows of the unit have the row's value; where rows have weights, their share of all weight."""
+        if self.is_weighted:
+            lower, upto = self._weight_upto(row)
+            return self._within(f"tied_{name}", share(upto - lower, self._masked(self.weight).sum()), self.grain)
+        first, last = (self._masked(row).rank(ties).cast(pl.Int64) for ties in ("min", "max"))
+        return self._within(f"tied_{name}", last - first + 1, self.grain)
+
+    def discordant_pairs(self, one: pl.Expr, other: pl.Expr) -> pl.Expr:
+        """The number of the unit's pairs of rows that two numbers put in opposite orders, on each row.
+
+        Where rows have weights, it is the sum over these pairs of the product of both weights as shares of all weight.
+        """
+        one, other, weight = self._known(one, other)
+        pairs = weight_of_discordant_pairs(one, other, weight) if self.is_weighted else discordant_pairs(one, other)
+        return self._on_each_row("discordant_pairs", pairs)
+
+    def gap_by_chance(self, one: pl.Expr, other: pl.Expr) -> pl.Expr:
+        """The mean gap of the one of a row of the unit from the other of any row of it, weighted, on each row."""
+        return self._on_each_row("gap_by_chance", gap_by_chance(*self._known(one, other)))
+
+    def _on_each_row(self, name: str, value: pl.Expr) -> pl.Expr:
+        """A value of the unit that is a fold of no monoid: on each row, which alone is native in a window."""
+        return self._within(name, pl.when(self.mask).then(value), self.grain)
+
+    def _known(self, one: pl.Expr, other: pl.Expr) -> tuple[pl.Expr, pl.Expr, pl.Expr]:
+        """The included rows alone, each with its share of all weight."""
+        one, other, weight = (self._masked(row).drop_nulls() for row in (one, other, one * 0 + self.weight))
+        return one, other, share(weight, weight.sum())
+
+    def _masked(self, row: pl.Expr) -> pl.Expr:
+        self._note_columns(row)
+        return pl.when(self.mask).then(row)
+
+    def _weight_upto(self, row: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
+        """The weight of the unit's lower values, and that of those at most as high, on each row."""
+        row = self._masked(row)
+        upto = self._masked(self.weight).sort_by(row, nulls_last=True).cum_sum()
         first, last = (row.rank(ties).cast(pl.Int64) - 1 for ties in ("min", "max"))
-        before = pl.when(first > 0).then(upto.gather((first - 1).clip(0))).otherwise(0.0)
-        rank = share(0.5 * (before + upto.gather(last) - upto.max()), upto.max())
-        return self._within(f"midrank_{name}", rank, self.grain)
+        return pl.when(first > 0).then(upto.gather((first - 1).clip(0))).otherwise(0.0), upto.gather(last)
 
     def _of(self, grain: Grain, row: pl.Expr, *, any_label: bool = False) -> pl.Expr:
         self._note_columns(row)

@@ -7,6 +7,7 @@ from polars_mlmetrics.metrics.decisions import *
 from polars_mlmetrics.metrics.deviances import *
 from polars_mlmetrics.metrics.exposure import *
 from polars_mlmetrics.metrics.forecasts import *
+from polars_mlmetrics.metrics.graded_rankings import *
 from polars_mlmetrics.metrics.probabilities import *
 from polars_mlmetrics.metrics.rankings import *
 from polars_mlmetrics.metrics.regression import *

@@ -247,13 +247,14 @@ def net_benefit(
     `prevalence - (1 - prevalence)·pt/(1-pt)`: a model helps where it is above both.
 
     It is no share of anything, and values at two thresholds are on two scales: compare models at one threshold.
-    `curve(log, "threshold", net_benefit(0.5))` is the decision curve. Where errors have a price, use `cost`.
+    `curve(log, "decision")` has all three at each threshold, `curve(log, "threshold", net_benefit(0.5))` the model's
+    alone. Where errors have a price, use `cost`.
     """
     _ = u.probability  # a score that is none has no odds
-    return u.per_row(u.true_positives(threshold) - u.false_positives(threshold) * _odds(u.bound(threshold)))
+    return u.per_row(u.true_positives(threshold) - u.false_positives(threshold) * odds_of(u.bound(threshold)))
 
 
-def _odds(probability: float | pl.Expr) -> float | pl.Expr:
+def odds_of(probability: float | pl.Expr) -> float | pl.Expr:
     """The odds of a probability; null where it is an end, or none, as at the last point of a curve."""
     if isinstance(probability, pl.Expr):
         probability = pl.when(probability.is_between(0, 1, closed="none")).then(probability)

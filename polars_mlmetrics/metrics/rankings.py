@@ -4,15 +4,16 @@ from typing import Annotated, Literal, Unpack
 
 import polars as pl
 
-from polars_mlmetrics.formula.arithmetic import inverse, inverse_log2, quotient, ratio, share
+from polars_mlmetrics.formula.arithmetic import quotient, ratio, share
 from polars_mlmetrics.formula.averages import LabelAverage
 from polars_mlmetrics.formula.chances import FEW, any_marked, first_marked_at, mean_at_first, sum_of_inverses
 from polars_mlmetrics.formula.declare import metric
-from polars_mlmetrics.formula.parameters import Above, Averaged, BetweenZeroAndOne, Count, Options, Ranked
+from polars_mlmetrics.formula.parameters import Above, Averaged, BetweenZeroAndOne, Count, PositiveShare, Ranked
 from polars_mlmetrics.formula.unit import Unit
 
 INFINITY = float("inf")
 Points = Annotated[int, Above(2)]
+Denominator = Literal["possible", "positives"]
 
 
 @metric(grain="sample", range=(0, 1), best="min")
@@ -117,12 +118,13 @@ def _best_false(u: Unit) -> pl.Expr:
 # place and is no hit, and is counted among the true labels, and in ideals, all the same.
 
 
-def _returned(u: Unit) -> pl.Expr:
+def returned(u: Unit) -> pl.Expr:
+    """Whether a label was returned at all."""
     return u.score > -INFINITY
 
 
 def _if_returned(u: Unit, value: pl.Expr) -> pl.Expr:
-    return pl.when(_returned(u)).then(value).otherwise(0.0)
+    return pl.when(returned(u)).then(value).otherwise(0.0)
 
 
 def taken(u: Unit, k: pl.Expr | int) -> pl.Expr:
@@ -174,7 +176,7 @@ def _best_true_tie(u: Unit) -> tuple[pl.Expr, pl.Expr, pl.Expr]:
     """Of the best tie that has a true label: the labels above it, its own, and the true ones. Null if none returned."""
     stands = {"above": u.above, "rank": u.rank, "true_rank": u.true_rank}
     above, rank, marked = (
-        u.min(f"{name}_of_best_true", pl.when(u.truth).then(pl.when(_returned(u)).then(row)))
+        u.min(f"{name}_of_best_true", pl.when(u.truth).then(pl.when(returned(u)).then(row)))
         for name, row in stands.items()
     )
     return above, rank - above, marked
@@ -187,6 +189,23 @@ def f1_at(u: Unit, k: Count, **options: Unpack[Ranked]) -> pl.Expr:
     Ties: labels tied across the border of k count to the share of the group that has a place within it.
     """
     return ratio(2 * _hits(u, k), k + u.positives())
+
+
+@metric(grain="sample", range=(0, 1), best="max", undefined_when="one class only", needs_negatives=False)
+def roc_auc_at(u: Unit, k: Count, **options: Unpack[Ranked]) -> pl.Expr:
+    """Of the k best labels, the share of (true, false) pairs in which the true one is ranked higher; a tie counts half.
+
+    It is the area under the ROC curve of those k labels alone, as RetrievalAUROC of torchmetrics has it, so a sample
+    that has true labels alone among them, or false ones alone, has no value. A true label below place k does no harm:
+    beside it look at `recall_at`. Of all labels it is `roc_auc(average="samples")`. If the first of the k places
+    matter more, use `ndcg`. Ties: labels tied across the border of k count to the share of the group that has a place
+    within it.
+    """
+    within = taken(u, k)
+    false_above, false_tied = u.above - u.true_above, (u.rank - u.above) - (u.true_rank - u.true_above)
+    lost = u.sum(f"pairs_lost@{k}", pl.when(u.truth).then(within * (false_above + 0.5 * within * false_tied)))
+    pairs = _hits(u, k) * u.sum(f"false@{k}", pl.when(~u.truth).then(within))
+    return 1 - ratio(lost, pairs)
 
 
 @metric(grain="sample", range=(0, 1), best="max", undefined_when="no positives", needs_negatives=False)
@@ -227,7 +246,7 @@ def average_precision_at(
     u: Unit,
     *,
     k: Count | None = None,
-    denominator: Literal["possible", "positives"] = "possible",
+    denominator: Denominator = "possible",
     **options: Unpack[Ranked],
 ) -> pl.Expr:
     """Σ over the hits among the k best of the precision at each / min(P, k).
@@ -236,6 +255,29 @@ def average_precision_at(
     (McSherry and Najork 2008). Without a k and without ties it is `label_ranking_average_precision`, if all labels were
     returned.
     """
+    return _average_precision(u, k, denominator)
+
+
+@metric(grain="sample", range=(-INFINITY, 0), best="max", undefined_when="no positives", needs_negatives=False)
+def log_average_precision_at(
+    u: Unit,
+    *,
+    k: Count | None = None,
+    denominator: Denominator = "possible",
+    floor: PositiveShare = 1e-5,
+    **options: Unpack[Ranked],
+) -> pl.Expr:
+    """The mean logarithm of the average precision, ln max(AP, floor): its `.exp()` is the geometric mean, GMAP.
+
+    A sample counts by how many times better it gets, not by how much: so the worst ones decide (Robertson 2006), and
+    of a sample that finds nothing the floor does. 1e-5 is that of trec_eval (`gm_map`). Compare models with one floor
+    alone. If each sample is to count alike, use `average_precision_at`, of which `k` and `denominator` are; ties as
+    there, the expected value first and then its logarithm.
+    """
+    return _average_precision(u, k, denominator).clip(lower_bound=floor).log().clip(upper_bound=0)
+
+
+def _average_precision(u: Unit, k: int | None, denominator: Denominator) -> pl.Expr:
     precision = pl.when(u.truth).then(_if_returned(u, _expected_precision(u, k)))
     precisions = u.sum(f"precision_at_hit@{k}", precision)
     if k is None or denominator == "positives":
@@ -308,84 +350,6 @@ def bpref(u: Unit, **options: Unpack[Ranked]) -> pl.Expr:
     kept = quotient((counted + 1) * (left - 0.5 * counted), (false_tied + 1) * most)
     in_order = pl.when(most > 0).then(kept).otherwise(1.0)
     return ratio(u.sum("bpref", pl.when(u.truth).then(_if_returned(u, in_order))), u.positives())
-
-
-Gain = Literal["linear", "exponential"]
-Discount = Literal["log2", "linear"]
-GainTies = Literal["average", "ignore"]
-
-DISCOUNTS = {"log2": inverse_log2, "linear": inverse}
-"""The worth of a gain at a place, by the words for it."""
-
-
-@metric(grain="sample", range=(0, INFINITY), best="max", needs_negatives=False)
-def dcg(
-    u: Unit,
-    *,
-    k: Count | None = None,
-    gain: Gain = "linear",
-    ties: GainTies = "average",
-    discount: Discount = "log2",
-    **options: Unpack[Options],
-) -> pl.Expr:
-    """Discounted cumulative gain: Σ gain / log2(place + 1) over the k best. The truth is a grade of 0 or more.
-
-    `gain="exponential"` is 2^grade - 1 instead of the grade, `discount="linear"` 1 / place instead of the logarithm.
-    Ties: a tie group shares the mean of its gains over the discounts of its places, also across the border of k.
-    `ties="ignore"`: tied labels are in the order of the label column. As an expression it is slow: for many rows use
-    `evaluate`.
-    """
-    return _dcg(u, k, gain, ties, discount)
-
-
-@metric(grain="sample", range=(0, 1), best="max", undefined_when="no label with a gain", needs_negatives=False)
-def ndcg(
-    u: Unit,
-    *,
-    k: Count | None = None,
-    gain: Gain = "linear",
-    ties: GainTies = "average",
-    discount: Discount = "log2",
-    **options: Unpack[Options],
-) -> pl.Expr:
-    """Discounted cumulative gain, as a share of that of the ideal order: `dcg` / dcg of the labels by grade.
-
-    `k`, `gain`, `ties` and `discount` are those of `dcg`. It is NaN where the gains of a sample are too large for a
-    float: with `gain="exponential"` above a grade of about 1,000. As an expression it is slow: for many rows use
-    `evaluate`.
-    """
-    gained = _gain(u, gain) * _discount(u.ideal_place, k, discount)
-    ideal = u.sum(f"ideal@{gain},{_named(k, discount)}", pl.when(u.has_gain).then(gained))
-    # As a share of what no float holds, any sum of gains would be 0.
-    share = ratio(_dcg(u, k, gain, ties, discount), pl.when(ideal.is_finite()).then(ideal).otherwise(float("nan")))
-    # Of ties, gains and discounts are summed in another order than of the ideal: by rounding it might pass 1.
-    return share.clip(upper_bound=1.0)
-
-
-def _dcg(u: Unit, k: int | None, gain: Gain, ties: GainTies, discount: Discount) -> pl.Expr:
-    gains = pl.when(_returned(u)).then(_gain(u, gain)).otherwise(0.0)
-    if ties == "ignore":
-        u.reads_label()
-        # Highest score first, then lowest label.
-        order = pl.struct((-u.score).alias("score"), pl.col(u.door.table.label).alias("label"), (-u.gain).alias("gain"))
-        discounts = _discount(u.place("place_by_label", order), k, discount)
-    else:
-        discounts = u.mean_of_tie(f"discount@{_named(k, discount)}", DISCOUNTS[discount], k=k)
-    return u.sum(f"dcg@{gain},{_named(k, discount)},{ties}", pl.when(u.has_gain).then(gains * discounts))
-
-
-def _gain(u: Unit, gain: Gain) -> pl.Expr:
-    return u.gain if gain == "linear" else pl.lit(2.0).pow(u.gain) - 1
-
-
-def _discount(place: pl.Expr, k: int | None, discount: Discount) -> pl.Expr:
-    worth = DISCOUNTS[discount](place)
-    return worth if k is None else pl.when(place <= k).then(worth).otherwise(0.0)
-
-
-def _named(k: int | None, discount: Discount) -> str:
-    """The places that count and their discount, in the name of a sum; the logarithm needs no word."""
-    return str(k) if discount == "log2" else f"{k},{discount}"
 
 
 @metric(grain="sample", range=(0, 1), best="max", undefined_when="no positives", needs_negatives=False)

@@ -195,12 +195,31 @@ def concordance(u: Unit, *, average: Average = "micro", **options: Unpack[Averag
 
     It is `pearson` less what the scores are too high, too low or too wide (Lin 1989): 1 only where s = t. It has
     nothing to do with the concordance index of survival models, a share of pairs in order. Of grades it is Cohen's
-    kappa with quadratic weights.
+    kappa with quadratic weights; with linear ones it is `linear_kappa`.
     """
     together = u.covariation("score_and_truth", ("score", u.score), ("truth", u.real))
     spreads = u.variation("score", u.score) + u.variation("truth", u.real)
     error = u.sum("error", u.score - u.real)
     return ratio(2 * together, spreads + u.per_row(error) * error).clip(-1, 1)  # rounding may go beyond
+
+
+@metric(range=(-INFINITY, 1), best="max", undefined_when="score and truth are the same constant")
+def linear_kappa(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
+    """Cohen's kappa with linear weights, of grades: 1 - mean |s-t| / the mean gap of a score and any row's truth.
+
+    0 is what scores and truths would have if they were drawn without each other, 1 is s = t (Cohen 1968). A grade that
+    is off by two counts twice as much as one that is off by one, in `concordance`, which is the kappa with quadratic
+    weights, four times. scikit-learn counts steps along the grades that occur: it is the same of whole numbers without
+    a gap. Of classes without an order use `cohen_kappa`. What is infinite is broken. Inline and in `evaluate` only:
+    gaps by chance do not merge.
+    """
+    u.breaks_on("infinite_grade", u.score.is_infinite() | u.real.is_infinite())
+    error = u.per_row(u.sum("absolute_error", (u.score - u.real).abs()))
+    by_chance = u.max("gap_by_chance", u.gap_by_chance(u.score, u.real))
+    is_apart = u.min("lowest", pl.min_horizontal(u.score, u.real)) < u.max(
+        "highest", pl.max_horizontal(u.score, u.real)
+    )
+    return pl.when(is_apart).then(1 - ratio(error, by_chance))
 
 
 @metric(range=(-INFINITY, 1), best="max", undefined_when="fewer than two rows, or all are the same constant")
@@ -231,6 +250,30 @@ def spearman(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]
     together = u.sum("midranks_of_both", score * truth)
     of_score, of_truth = u.sum("midranks_of_score", score**2), u.sum("midranks_of_truth", truth**2)
     return ratio(together, of_score.sqrt() * of_truth.sqrt()).clip(-1, 1)  # rounding may go beyond
+
+
+@metric(range=(-1, 1), best="max", undefined_when="constant truth or score")
+def kendall(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
+    """Kendall's tau-b of score and truth: pairs of rows in one order less those in two, as a share of those apart.
+
+    With C pairs that both put in one order, D that they put the other way round, and A_s and A_t pairs whose scores, or
+    truths, differ: (C - D) / √(A_s·A_t) (Kendall 1945). Of rows without ties (1 + tau) / 2 is the chance that the order
+    of two rows is right. It is no `spearman`, of ranks, which counts a row far out of place more; and of a truth of 0
+    and 1 use `gini`, which leaves out pairs of equal truths on both sides. Of the labels of each sample it is
+    `average="samples"`. Ties: such a pair is neither in C nor in D, and in A_s or A_t if the other side differs. A
+    weight is a number of copies, and two copies of one row are a tie. Inline and in `evaluate` only: pairs of rows do
+    not merge.
+    """
+    score, truth = u.score, u.real
+    both = pl.struct(score.alias("score"), truth.alias("truth"))
+    rows = {"score": score, "truth": truth, "both": both}
+    of_score, of_truth, of_both = (u.per_row(u.sum(f"tied_{name}", u.tied(name, row))) for name, row in rows.items())
+    opposite = u.max("discordant_pairs", u.discordant_pairs(score, truth))
+    # All pairs, each twice and each row with itself, per row; of weights as shares they are 1.
+    pairs, opposite = (pl.lit(1.0), opposite) if u.is_weighted else (u.rows(), u.per_row(opposite))
+    apart = [unless_rounding(pairs - tied, pairs).sqrt() for tied in (of_score, of_truth)]
+    in_order = pairs - of_score - of_truth + of_both - 4 * opposite
+    return ratio(in_order, apart[0] * apart[1]).clip(-1, 1)  # rounding may go beyond
 
 
 @metric(range=(0, INFINITY), best="min")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -89,6 +90,24 @@ def _thresholds(table: pl.DataFrame) -> Any:
         return charts.curve(points, ("threshold", name), domains=(UNIT, None), step="before")
 
     return _beside(charts, lines, of_metric)
+
+
+def _decisions(table: pl.DataFrame) -> Any:
+    """A line for the scores of each group, one for acting on all its rows, and one for acting on none."""
+    lines = with_series(table, _keys_before(table, "threshold"))
+    of_all = pl.lit("treat all") if len(series_of(lines)) == 1 else pl.col(SERIES) + ", treat all"
+    sides = {
+        "net_benefit": pl.col(SERIES),
+        "treat_all": of_all.alias(SERIES),
+        "treat_none": pl.lit("treat none").alias(SERIES),
+    }
+    lines = pl.concat(lines.select("threshold", named, value=column) for column, named in sides.items())
+    most = max(filter(math.isfinite, lines["value"].drop_nulls()), default=1.0) or 1.0
+    # To act on all rows loses any amount towards a threshold of 1, beside which the rest would be flat.
+    shown = lines.filter(pl.col("value") >= -most).unique(maintain_order=True)
+    charts, titles = _charts(shown), ("threshold", "net benefit")
+    points = curve_points(shown, "threshold", "value")
+    return charts.configured(charts.curve(points, titles, domains=(UNIT, (-most, most))))
 
 
 def _calibration(table: pl.DataFrame) -> Any:
@@ -326,6 +345,7 @@ KINDS: Sequence[tuple[set[str], Callable[[pl.DataFrame], Any]]] = [
     ({"threshold", "share", "lift"}, _curve("gain")),
     ({"threshold", "recall", "precision"}, _curve("pr")),
     ({"threshold", "metric", "value"}, _thresholds),
+    ({"threshold", "net_benefit", "treat_all"}, _decisions),
     ({"bin", "score", "truth", "bin_low"}, _calibration),
     ({"bin", "bin_low", *SHARES.values()}, _scores),
     ({"difference", "baseline_value", "verdict"}, _differences),

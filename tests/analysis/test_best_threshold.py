@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import polars as pl
 import pytest
@@ -124,6 +124,22 @@ def test_a_group_without_values_has_no_threshold() -> None:
     assert mlm.best_threshold(log.with_columns(label=None), mlm.f1(), per="label").is_empty()
 
 
+ENDS: tuple[Literal["max", "min"], ...] = ("max", "min")
+
+
+def test_which_end_is_best_may_be_asked_for() -> None:
+    log = log_of(60)
+    difference = (mlm.f1() - mlm.recall()).alias("difference")
+    thresholds = [*log["score"].drop_nulls().drop_nans(), -math.inf]
+    tried = [(mlm.f1(threshold=t) - mlm.recall(threshold=t)).alias(str(place)) for place, t in enumerate(thresholds)]
+    values = [value for value in mlm.evaluate(log, tried).row(0) if value is not None]
+    highest, lowest = (mlm.best_threshold(log, difference, best=best) for best in ENDS)
+    assert highest["value"].item() == pytest.approx(max(values), rel=1e-12)
+    assert lowest["value"].item() == pytest.approx(min(values), rel=1e-12)
+    least = mlm.best_threshold(log, mlm.f1(), best="min")["value"].item()
+    assert least == min(mlm.evaluate(log, mlm.f1(threshold=threshold)).item() for threshold in thresholds)
+
+
 TABLE = pl.DataFrame({"label": ["x", "y"], "threshold": [0.4, 0.5]})
 
 
@@ -131,6 +147,8 @@ TABLE = pl.DataFrame({"label": ["x", "y"], "threshold": [0.4, 0.5]})
     ("call", "message"),
     [
         (lambda log: mlm.best_threshold(log, mlm.prevalence()), "prevalence has no worst values"),
+        (lambda log: mlm.best_threshold(log, mlm.predicted_rate()), "Pass best='max' or best='min'"),
+        (lambda log: mlm.best_threshold(log, mlm.prevalence(), best="max"), "prevalence has no threshold="),
         (lambda log: mlm.best_threshold(log, mlm.log_loss()), "best_threshold: log_loss has no threshold="),
         (lambda log: mlm.best_threshold(log, mlm.net_benefit(0.5)), "means something else at each threshold"),
         (lambda log: mlm.best_threshold(log, mlm.f1(), per="sample"), "per must be 'label' or None, not 'sample'"),

@@ -214,7 +214,7 @@ def test_a_group_without_a_curve_has_one_row(options: Mapping[str, Any]) -> None
 NOTHING = [mlm.roc_auc(bins=8), mlm.calibration_error(bins=8), mlm.brier_resolution(bins=8)]
 
 
-@pytest.mark.parametrize("kind", ["roc", "pr", "det", "gain", "threshold", "calibration", "scores"])
+@pytest.mark.parametrize("kind", ["roc", "pr", "det", "gain", "threshold", "decision", "calibration", "scores"])
 @pytest.mark.parametrize("source", ["rows", "bins", "state"])
 def test_a_group_that_weighs_nothing_has_its_points(kind: Any, source: str) -> None:
     """No share is known, but which scores there are is: a group is never missing."""

@@ -88,7 +88,7 @@ def test_a_list_of_no_rows_is_empty(ask: Callable[[], pl.DataFrame]) -> None:
     assert ask().is_empty()
 
 
-@pytest.mark.parametrize("kind", ["roc", "pr", "gain", "det", "calibration", "scores"])
+@pytest.mark.parametrize("kind", ["roc", "pr", "gain", "det", "decision", "calibration", "scores"])
 def test_what_has_a_row_for_all_keeps_it_without_rows(kind: Any) -> None:
     assert mlm.curve(ONE, kind).height == mlm.gap(ONE, mlm.recall(), over="label").height == 1
 

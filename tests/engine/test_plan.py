@@ -25,7 +25,7 @@ def made(name: str, average: str = NO_AVERAGE) -> mlm.Metric:
     """A metric of the catalogue, with what it cannot do without."""
     given = {"average": AVERAGES[average]} if average in AVERAGES else {}
     parameters = next(variants(name))
-    parameters |= {parameter: "score" for parameter in ("value", "quantile") if parameter in parameters}
+    parameters |= {parameter: "score" for parameter in ("value", "quantile", "popularity") if parameter in parameters}
     metric = getattr(mlm, name)(**parameters, **given)
     # Of a float score a truth of whole numbers is no class.
     return metric.on(truth=pl.col("truth").cast(pl.Float64)) if name in OF_CLASSES else metric

@@ -70,6 +70,8 @@ OF_NAME: dict[str, list[Any]] = {
     "condition": ["truth"],
     "quantile": ["limit"],
     "points": [3, 2],
+    "popularity": ["limit"],
+    "max_grade": [12.0, 2.0],
 }
 UNDEFINED = 0.25
 SHARED = ("best", "range", "average", "threshold", "inclusive", "labels", "undefined", "prior", "relevant")

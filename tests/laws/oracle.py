@@ -16,13 +16,24 @@ import polars as pl
 
 from tests.laws import references
 from tests.laws.references.classes import OF_CLASSES, is_of_classes
-from tests.laws.references.rows import DECLARED, Row, UnknownLimitError, positives_of, times, total, weight_of
+from tests.laws.references.rows import (
+    DECLARED,
+    Row,
+    UnknownLimitError,
+    is_nan,
+    positives_of,
+    times,
+    total,
+    value_is_broken,
+    weight_of,
+)
 
 Params = Mapping[str, Any]
 Roles = Mapping[str, Any]
 Value = float | None
 
 SHARED = ("average", "labels", "undefined", "relevant")  # parameters that no reference has: they are dealt with here
+OWN = {"quantile", "popularity"}  # columns of a metric's own: a row without a value of them is left out
 
 
 def default_average(name: str) -> str:
@@ -52,29 +63,6 @@ def keys_of(frame: pl.DataFrame, role: Any) -> list[Any]:
 
 def float_type(dtype: pl.DataType) -> type[np.floating[Any]]:
     return {"Float16": np.float16, "Float32": np.float32}.get(str(dtype), np.float64)
-
-
-def is_nan(value: Any) -> bool:
-    return isinstance(value, float) and math.isnan(value)
-
-
-# What a score or a truth of a kind may be. A NaN is broken whatever it is.
-MAY_BE: dict[str, Callable[[Any], bool]] = {
-    "any": lambda value: True,
-    "real": lambda value: True,
-    "of sample": lambda value: True,
-    "probability": lambda value: 0 <= value <= 1,
-    "logit": math.isfinite,
-    "binary": lambda value: value in (0, 1),
-    "soft": lambda value: 0 <= value <= 1,
-    "gain": lambda value: 0 <= value < math.inf,
-    "positive": lambda value: 0 < value < math.inf,
-    "above -1": lambda value: value > -1,
-}
-
-
-def value_is_broken(value: Any, kind: str) -> bool:
-    return is_nan(value) or not MAY_BE[kind](value)
 
 
 @cache
@@ -124,6 +112,8 @@ def breaks(name: str, params: Params) -> Callable[[Row], bool]:
             or ("truth" in reads and value_is_broken(row.truth, of_truth))
             or (reads_limit and row.limit is not None and math.isnan(row.limit))
             or ("quantile" in params and not 0 < (row.limit or 0) < 1)
+            or ("popularity" in params and not 0 < (row.limit or 0) <= 1)
+            or row.truth > params.get("max_grade", row.truth)
             or (bool(reads) and weight_is_broken(row.weight))
         )
 
@@ -139,8 +129,8 @@ def needs_label(name: str, params: Params, grain: str) -> bool:
 
 
 def limits_of(frame: pl.DataFrame, params: Params) -> list[float | None]:
-    """A threshold, a prior or a quantile that is worked out from each row."""
-    of_row = params.get("prior", params.get("quantile", params.get("threshold")))
+    """A threshold, a prior, a quantile or a popularity that is worked out from each row."""
+    of_row = params.get("prior", params.get(next(iter(OWN & params.keys()), "threshold")))
     if isinstance(of_row, pl.Expr) or (isinstance(of_row, str) and "threshold" not in params):
         return evaluated(frame, of_row).cast(pl.Float64).to_list()
     return [None] * frame.height
@@ -174,7 +164,7 @@ def rows_of(name: str, frame: pl.DataFrame, params: Params, roles: Roles, grain:
         if not in_scope and not references.is_argmax(params.get("threshold")):
             continue
         missing_key = (by_label and label is None) or (by_sample and sample is None)
-        is_null = None in (s, t, w) or ("quantile" in params and limit is None)
+        is_null = None in (s, t, w) or (OWN & params.keys() and limit is None)
         if is_null or missing_key:
             excluded += in_scope
             continue

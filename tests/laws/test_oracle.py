@@ -9,6 +9,7 @@ import pytest
 from tests.laws import oracle
 from tests.laws.agreement import AGREE
 from tests.laws.oracle import DECLARED, expected, expected_counts
+from tests.laws.references.rows import MAY_BE
 from tests.support.readings import same
 
 RULES = pl.DataFrame(
@@ -84,7 +85,7 @@ def test_what_is_broken(kind: str, fine: list[Any], broken: list[float]) -> None
 
 def test_kinds_have_a_rule() -> None:
     kinds = {kind for declared in DECLARED.values() for kind in (declared.score, declared.truth)}
-    assert kinds | {"logit"} == oracle.MAY_BE.keys()
+    assert kinds | {"logit"} == MAY_BE.keys()
 
 
 def test_a_threshold_is_rounded_to_the_type_of_the_score() -> None:

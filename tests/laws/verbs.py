@@ -318,6 +318,7 @@ CALLS = [
     ),
     Call("curve", ("calibration",), {**BY, "bins": 5, "ci": 0.9, **TEAM, **ROLES}),
     Call("curve", ("scores",), {**BY, **COUNTRY, "bins": 5, **ROLES}, sums=OF_CLASSES),
+    Call("curve", ("decision",), {**BY, **COUNTRY, "points": 20, **ROLES}),
     Call("curve", ("threshold", F1), {"points": 5, "ci": 0.9, **TEAM, **ROLES}),
     Call("curve", ("threshold", F1_OF_LABELS), {"points": 5, "bins": 32, **IN_PASSES, **OF_TWO}),
     Call("curve", ("roc",), BY, of=OF_BINS, sums=OF_POINTS),

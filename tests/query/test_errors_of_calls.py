@@ -57,8 +57,8 @@ CALLS: dict[str, Callable[[], object]] = {
     f"role 'betwen' is not one of the roles ({ROLES}). Did you mean 'between'? help(flips)": (
         lambda: ANY.flips(LOG.rename({"model": "arm"}), mlm.f1(), betwen="arm", baseline="a")
     ),
-    "kind 'treshold' is not a kind of curve (roc, pr, det, gain, threshold, calibration, scores). Did you mean "
-    "'threshold'?": (lambda: ANY.curve(LOG, "treshold", "f1")),
+    "kind 'treshold' is not a kind of curve (roc, pr, det, gain, threshold, decision, calibration, scores). Did you "
+    "mean 'threshold'?": (lambda: ANY.curve(LOG, "treshold", "f1")),
     "plain takes a DataFrame or a LazyFrame, not a dict.": lambda: ANY.plain({"a": 1}),
     "best_threshold takes a DataFrame or a LazyFrame, not a dict.": (
         lambda: ANY.best_threshold({"a": 1}, mlm.f1(), where=pl.col("a") == 1)

@@ -215,7 +215,7 @@ CALLS: dict[str, Callable[[], object]] = {
     ),
     f"{POSITIONAL} Pass parameters by name, such as threshold=.": lambda: ANY.f1(0.3),
     "a key is a column, such as by='model', and f1() is a metric.": lambda: ANY.check(TWO, mlm.f1()),
-    "kind 'roc_auc()' is not a kind of curve (roc, pr, det, gain, threshold, calibration, scores).": (
+    "kind 'roc_auc()' is not a kind of curve (roc, pr, det, gain, threshold, decision, calibration, scores).": (
         lambda: ANY.curve(TWO, mlm.roc_auc())
     ),
     "a single metric is expected, and [f1()] is a list.": lambda: ANY.worst(TWO, [mlm.f1()]),

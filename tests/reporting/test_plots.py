@@ -50,6 +50,19 @@ def test_a_curve_is_drawn_through_its_points(kind: str) -> None:
         assert [(row["x"], row["y"]) for row in drawn if "order" in row] == table.select(table.columns[2:4]).rows()
 
 
+def test_a_decision_curve_stands_beside_acting_on_all_and_on_none() -> None:
+    share = pl.int_range(1, 20) * 0.05
+    benefit = {"net_benefit": 0.3 * (1 - share), "treat_all": 0.3 - share, "treat_none": 0.0 * share}
+    table = pl.select(threshold=share, **benefit)
+    lines = [row for row in points(mlm.plot(table)) if "order" in row]
+    assert {row["series"] for row in lines} == {"all rows", "treat all", "treat none"}
+    lowest = min(row["y"] for row in lines)
+    assert lowest == pytest.approx(-0.25)  # no lower than the best is high
+    models = pl.concat(table.select(pl.lit(name).alias("model"), pl.all()) for name in ("a", "b"))
+    named = {row["series"] for row in points(mlm.plot(models)) if "order" in row}
+    assert named == {"a", "b", "a, treat all", "b, treat all", "treat none"}
+
+
 def test_the_axes_of_a_det_curve_are_those_of_a_normal_distribution() -> None:
     lines = [row for row in points(mlm.plot(curve_table("det"))) if "order" in row and row["series"] == "a"]
     # Half of the negatives is the middle of the distribution.

@@ -171,7 +171,10 @@ CURVES = {
 """Metrics of a curve, which is exact unless bins= are asked for."""
 
 
-OF_ALL_ROWS = {"spearman", "median_absolute_error", "relative_absolute_error", "d2_pinball", "d2_absolute_error"}
+OF_ALL_ROWS = {
+    "spearman", "kendall", "linear_kappa", "median_absolute_error", "relative_absolute_error", "d2_pinball",
+    "d2_absolute_error",
+}  # fmt: skip
 """Metrics of which the catalogue says that they do not merge."""
 
 

@@ -1,5 +1,6 @@
 """The references of which labels the lists of all samples show."""
 
+import math
 from collections.abc import Hashable, Sequence
 
 from tests.laws.references.rankings import fraction
@@ -28,3 +29,11 @@ def exposure_gini(rows: Sequence[Row], *, k: int) -> float | None:
     shown = list(shown_of(rows, k).values())
     apart = total(abs(one - other) for one in shown for other in shown)
     return over(apart, 2 * len(shown) * total(shown))
+
+
+@reference(units="sample", reads="score", needs="score", truth="real")
+def surprisal(rows: Sequence[Row], *, k: int, popularity: object) -> float | None:
+    """Each label by its popularity, which the row has as its limit."""
+    shown = [fraction(row, rows, k) for row in rows]
+    bits = [-math.log2(row.limit) if row.limit is not None and row.limit > 0 else math.nan for row in rows]
+    return over(total(map(times, shown, bits)), total(shown))

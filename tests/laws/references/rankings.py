@@ -126,6 +126,15 @@ def f1_at(rows: Sequence[Row], *, k: int) -> float | None:
 
 
 @reference(units="sample")
+def roc_auc_at(rows: Sequence[Row], *, k: int) -> float | None:
+    """The pairs of a true and a false label, each pair by the shares to which both are among the k best."""
+    true, false = positives_of(rows), [row for row in rows if row.truth == 0]
+    pairs = [(one, other, fraction(one, rows, k) * fraction(other, rows, k)) for one in true for other in false]
+    right = [both * ((one.score > other.score) + 0.5 * (one.score == other.score)) for one, other, both in pairs]
+    return over(total(right), total(both for *_, both in pairs))
+
+
+@reference(units="sample")
 def r_precision(rows: Sequence[Row]) -> float | None:
     positives = len(positives_of(rows))
     return over(total(hits(rows, positives)), positives)
@@ -212,6 +221,14 @@ def average_precision_at(rows: Sequence[Row], *, k: int | None = None, denominat
 
 
 @reference(units="sample")
+def log_average_precision_at(
+    rows: Sequence[Row], *, k: int | None = None, denominator: str = "possible", floor: float = 1e-5
+) -> float | None:
+    found = average_precision_at(rows, k=k, denominator=denominator)
+    return None if found is None else math.log(max(found, floor))
+
+
+@reference(units="sample")
 def rbp(rows: Sequence[Row], *, p: float = 0.8) -> float | None:
     if not rows:
         return None
@@ -271,6 +288,20 @@ def ndcg(
     found = dcg(rows, k=k, gain=gain, ties=ties, discount=discount)
     ideal = discounted(sorted((gain_of(row, gain) for row in rows), reverse=True), k, discount)
     return None if found is None else over(found, ideal)
+
+
+@reference(units="sample", truth="gain")
+def err(rows: Sequence[Row], *, max_grade: float, k: int | None = None) -> float | None:
+    """A reader goes down the places; of a tie he sees the lowest grade first."""
+    if not rows:
+        return None
+    found, left = 0.0, 1.0
+    in_order = sorted((row for row in rows if row.score > -math.inf), key=lambda row: (-row.score, row.truth))
+    for place, row in enumerate(in_order[:k], 1):
+        stop = (2.0**row.truth - 1) / 2.0**max_grade
+        found += left * stop / place
+        left *= 1 - stop
+    return found
 
 
 @reference(units="sample")

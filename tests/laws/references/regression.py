@@ -68,6 +68,34 @@ def max_error(rows: Sequence[Row]) -> float | None:
 
 
 @reference(truth="real")
+def linear_kappa(rows: Sequence[Row]) -> float | None:
+    """The gaps of all pairs, each row with itself among them."""
+    if any(math.isinf(row.score) or math.isinf(row.truth) for row in rows):
+        return math.nan
+    pairs = [(one.weight * other.weight, abs(one.score - other.truth)) for one in rows for other in rows]
+    by_chance = over(total(weight * gap for weight, gap in pairs), total(weight for weight, _ in pairs))
+    error = mean(rows, [abs(row.score - row.truth) for row in rows])
+    found = None if by_chance is None or error is None else over(error, by_chance)
+    return None if found is None else 1 - found
+
+
+@reference(truth="real")
+def kendall(rows: Sequence[Row]) -> float | None:
+    """By all pairs."""
+
+    def side(low: float, high: float) -> int:
+        return (low < high) - (low > high)
+
+    pairs = [
+        (one.weight * other.weight, side(one.score, other.score), side(one.truth, other.truth))
+        for place, one in enumerate(rows)
+        for other in rows[:place]
+    ]
+    apart = [total(weight for weight, *sides in pairs if sides[which]) for which in (0, 1)]
+    return over(total(w * s * t for w, s, t in pairs), math.sqrt(apart[0]) * math.sqrt(apart[1]))
+
+
+@reference(truth="real")
 def pinball(rows: Sequence[Row], *, alpha: float) -> float | None:
     misses = [row.truth - row.score for row in rows]
     return mean(rows, [max(alpha * miss, (alpha - 1) * miss) for miss in misses])

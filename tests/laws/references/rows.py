@@ -88,3 +88,26 @@ def positives_of(rows: Iterable[Row]) -> list[Row]:
 
 def negatives_of(rows: Iterable[Row]) -> list[Row]:
     return [row for row in rows if row.truth == 0]
+
+
+def is_nan(value: Any) -> bool:
+    return isinstance(value, float) and math.isnan(value)
+
+
+# What a score or a truth of a kind may be. A NaN is broken whatever it is.
+MAY_BE: dict[str, Callable[[Any], bool]] = {
+    "any": lambda value: True,
+    "real": lambda value: True,
+    "of sample": lambda value: True,
+    "probability": lambda value: 0 <= value <= 1,
+    "logit": math.isfinite,
+    "binary": lambda value: value in (0, 1),
+    "soft": lambda value: 0 <= value <= 1,
+    "gain": lambda value: 0 <= value < math.inf,
+    "positive": lambda value: 0 < value < math.inf,
+    "above -1": lambda value: value > -1,
+}
+
+
+def value_is_broken(value: Any, kind: str) -> bool:
+    return is_nan(value) or not MAY_BE[kind](value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date
 from itertools import groupby
 from typing import Any, Protocol, get_args
@@ -13,7 +13,15 @@ from urllib.parse import unquote
 import polars as pl
 from polars.exceptions import PolarsError
 
-from polars_mlmetrics.adapters.agreement import Missing, check_values, common_schema, overrides, read_as, schema_of
+from polars_mlmetrics.adapters.agreement import (
+    TEXTS,
+    Missing,
+    check_values,
+    common_schema,
+    overrides,
+    read_as,
+    schema_of,
+)
 from polars_mlmetrics.adapters.formats import FORMATS, SUFFIXES, Format, format_of, scanned
 from polars_mlmetrics.adapters.table_formats import (
     IcebergTable,
@@ -27,7 +35,7 @@ from polars_mlmetrics.data.returned import LISTED, WORDS
 from polars_mlmetrics.errors import INTERNAL, FileError, ParameterError, at_callers_line, unknown, words_of
 from polars_mlmetrics.places.credentials import Provider
 from polars_mlmetrics.places.finding import AnyFound, Source, found_files, places_of
-from polars_mlmetrics.places.place import Place
+from polars_mlmetrics.places.place import Place, Places
 from polars_mlmetrics.places.stores import Store
 from polars_mlmetrics.places.tables import is_delta
 
@@ -56,6 +64,7 @@ def scan(
     schema: Mapping[str, pl.DataType | type[pl.DataType]] | None = None,
     missing: Missing = "raise",
     version: Version | None = None,
+    skip: Collection[str] = (),
     storage_options: Mapping[str, Any] | None = None,
     credential_provider: Provider | None = None,
 ) -> pl.LazyFrame:
@@ -93,6 +102,8 @@ def scan(
     version
         Of the folder of a Delta table, which is read as pl.scan_delta reads it: the number of a version, or a time. None
         is the newest. Of a table of pyiceberg: the id of a snapshot, or a time. Both need the extra `delta`.
+    skip
+        Files to leave out, by their names or paths, or patterns of these: skip=["2026-11-08.parquet", "*-draft.csv"].
     storage_options, credential_provider
         What opens an object store, for paths that begin with "s3://", "gs://" or "az://": as in pl.scan_parquet. No
         message shows them. It needs the extra `cloud`.
@@ -145,7 +156,7 @@ def scan(
     if version is not None:
         raise ParameterError("version= applies to a table of Delta or Iceberg, and this is none.")
     store.check_used(source)
-    return _scan_files(source, store, format, hive, schema, missing)
+    return _scan_files(source, store, format, hive, schema, missing, skip)
 
 
 def _scan_files(
@@ -155,10 +166,11 @@ def _scan_files(
     hive: bool | None,
     schema: Mapping[str, pl.DataType | type[pl.DataType]] | None,
     missing: Missing,
+    skip: Collection[str],
 ) -> pl.LazyFrame:
     """The rows of files, each of which is checked first."""
     suffixes = SUFFIXES if given is None else None
-    files = found_files(source, suffixes, instead=INSTEAD, store=store, deep=True)
+    files = found_files(source, suffixes, instead=INSTEAD, store=store, deep=True, skip=skip)
     paths = [file.path for file in files]
     places = places_of(source, store)
     options = places.for_polars()
@@ -181,6 +193,30 @@ def _scan_files(
         rows = _joined(held, kind, types, {**overrides(found, kind, wanted), **options})
         parts.append(rows if found == common else read_as(rows, found, common, list(types)))
     return parts[0] if len(parts) == 1 else pl.concat(parts)
+
+
+def scan_each(
+    files: Sequence[AnyFound], places: Places[Any], given: Format | None, types: Mapping[str, Any]
+) -> list[pl.LazyFrame]:
+    """The rows of each file alone, with what its folders say; `types` are those of columns of text files.
+
+    A column of a file wins over a folder of its name. A file is parquet if nothing says what it is.
+    """
+    partitions = _partitions(files, None)
+    keys = _types_of(partitions, {}) if files else {}
+    scans = []
+    for file, partition in zip(files, partitions, strict=True):
+        kind = given or SUFFIXES.get(file.path.suffix.lower(), "parquet")
+        options, own = places.for_polars(), keys
+        if keys or (types and kind in TEXTS):  # else nothing of a file in a store is read before it is folded
+            found = schema_of(file.path, kind, None, places)
+            options |= overrides(found, kind, pl.Schema({name: types[name] for name in types if name in found}))
+            own = {name: dtype for name, dtype in keys.items() if name not in found}
+        if not own:  # the file itself, wherever this process goes meanwhile
+            scans.append(scanned([places.identity(file.path).as_posix()], kind, **options))
+            continue
+        scans.append(_joined({file: {name: partition[name] for name in own}}, kind, own, options))
+    return scans
 
 
 def _columns(schema: pl.Schema, kind: Format) -> object:

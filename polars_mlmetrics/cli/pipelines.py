@@ -11,6 +11,9 @@ import polars as pl
 from polars_mlmetrics.checks.statuses import AS_OF_CHECK, FAILURES, place_text
 from polars_mlmetrics.data.visible import visible
 
+NUMBERS = ("value", "bound", "baseline", "difference")
+"""The columns of a gate that are no keys of its rows."""
+
 LEVELS = {"fail": "error", "missing": "error", "warn": "warning"}
 """How GitHub calls a status that it shows."""
 
@@ -36,7 +39,8 @@ def outcomes(found: pl.DataFrame, command: str) -> list[Outcome]:
 
 
 def _of_gate(row: dict[str, Any]) -> Iterable[str]:
-    return row["rule"], place_text(row), row["status"], row["reason"] or ""
+    place = place_text({name: value for name, value in row.items() if name not in NUMBERS})
+    return row["rule"], place, row["status"], row["reason"] or ""
 
 
 def _of_check(row: dict[str, Any]) -> Iterable[str]:

@@ -10,6 +10,7 @@ import polars as pl
 
 from polars_mlmetrics.analysis import drift, gap
 from polars_mlmetrics.analysis.curves import OF_BINS
+from polars_mlmetrics.cli.pipelines import NUMBERS
 from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.contrasts import mix, ranks
 from polars_mlmetrics.data.visible import visible
@@ -91,7 +92,7 @@ def _cut(shown: Shown, of: str = "") -> Shown:
 
 def _of_rules(table: pl.DataFrame, settings: Settings, is_cut: bool) -> Shown:
     """The table of a gate; of many rows those that did not pass."""
-    table = _named(table, settings).with_columns(pl.col("reason").str.replace_all(LONG, "$1"))
+    table = _named(table, settings).drop(NUMBERS).with_columns(pl.col("reason").str.replace_all(LONG, "$1"))
     if not is_cut or table.height <= MOST:
         return Shown(table)
     told = _listed(table["status"].cast(pl.String).value_counts(sort=True).rows())
@@ -199,7 +200,6 @@ def _named(table: pl.DataFrame, settings: Settings) -> pl.DataFrame:
 
 def _told(settings: Settings) -> list[str]:
     """The columns that tell nothing more: those of slices, beside the slice in words, and of no intervals."""
-    slices = settings.slices().get("slices", [])
-    columns = {name for each in slices for name in ([each] if isinstance(each, str) else each)}
+    columns = set(settings.sliced())
     no_interval = OF_INTERVALS if settings.get("tidy") and settings.get("ci") is None else ()
-    return [*columns.difference(settings.groups()), *(["sliced_by"] if settings.slices() else []), *no_interval]
+    return [*columns.difference(settings.groups()), *(["sliced_by"] if columns else []), *no_interval]

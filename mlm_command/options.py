@@ -82,7 +82,10 @@ PAIRED = _option(
     "--between", "COLUMN", "the column of models, to compare them later: only samples that all have are kept"
 )
 UNPAIRED = _flag(
-    "--unpaired", "compare all rows of both, not only samples that both have: two months", const=False, dest="pairs"
+    "--no-pairs --unpaired",
+    "compare all rows of both, not only samples that both have: two months",
+    const=False,
+    dest="pairs",
 )
 EXPECT = _several("--expect", "RULE", "values that must be there: country=DE,FR or day=2026-11-01..yesterday")
 IGNORE = _several("--ignore", "PROBLEM", "problems that you know and accept")

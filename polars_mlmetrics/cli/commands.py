@@ -50,49 +50,52 @@ def _evaluate(settings: Settings) -> Call:
     return call(evaluate, log_of(settings), *_metrics(settings), **settings.keywords(evaluate)).method("collect")
 
 
-def _compare(settings: Settings) -> Call:
+def _of_models(
+    settings: Settings, verb: Callable[..., Any], *given: Any, has_baseline: bool = True, **named: Any
+) -> Call:
+    """The call of a verb that tells models apart: of a log, or of the states that hold its options."""
     log, own = log_or_state(settings)
-    named = against(log, settings, "compare") | settings.keywords(compare, own, but=["by"])
-    return call(compare, log, *_metrics(settings), **named).method("collect")
+    between = settings.get("between")
+    models = (
+        against(log, settings, settings.get("command"))
+        if has_baseline
+        else ({"between": between} if between else {}) | groups_of(settings, between or MODEL)
+    )
+    but = ["by", *named.pop("but", [])]
+    return call(verb, log, *given, **(named | models | settings.keywords(verb, own, but=but)))
+
+
+def _compare(settings: Settings) -> Call:
+    return _of_models(settings, compare, *_metrics(settings)).method("collect")
 
 
 def _rank(settings: Settings) -> Call:
-    log, own = log_or_state(settings)
-    named = _models(settings) | settings.keywords(rank, own, but=["by"])
-    return call(rank, log, _one_metric(settings), **named).method("collect")
-
-
-def _models(settings: Settings) -> dict[str, Any]:
-    """The column of models, where it is named, and the groups without it."""
-    between = settings.get("between")
-    return ({"between": between} if between else {}) | groups_of(settings, between or MODEL)
+    return _of_models(settings, rank, _one_metric(settings), has_baseline=False).method("collect")
 
 
 def _gap(settings: Settings) -> Call:
+    _check_over(settings)
     log, own = log_or_state(settings)
     metrics = _metrics(settings)
-    return call(gap, log, metrics[0] if len(metrics) == 1 else metrics, **_over(settings, gap, own)).method("collect")
+    given = metrics[0] if len(metrics) == 1 else metrics
+    return call(gap, log, given, **settings.keywords(gap, own)).method("collect")
 
 
 def _decompose(settings: Settings) -> Call:
-    log, own = log_or_state(settings)
-    named = {"between": MODEL} | against(log, settings, "decompose") | _over(settings, decompose, own, but=["by"])
-    return call(decompose, log, _one_metric(settings), **named).method("collect")
+    _check_over(settings)
+    return _of_models(settings, decompose, _one_metric(settings), between=MODEL).method("collect")
 
 
-def _over(settings: Settings, verb: Callable[..., Any], own: Settings, **how: Any) -> dict[str, Any]:
-    named = settings.keywords(verb, own, **how)
-    if "over" not in named:
+def _check_over(settings: Settings) -> None:
+    if not settings.get("over"):
         raise ParameterError(f"{settings.get('command')} needs the columns of the slices: --over country.")
-    return named
 
 
 def _drift(settings: Settings) -> Call:
-    log, own = log_or_state(settings)
     # A file that serves other commands may read a log file by file, which are no ranges of scores.
-    by_file = own.file.get("passes") == "files" and settings.options["passes"] is None
-    named = settings.keywords(drift, own, but=["by", *(["passes", "memory"] if by_file else [])])
-    return call(drift, log, **({"between": MODEL} | against(log, settings, "drift") | named)).method("collect")
+    by_file = settings.file.get("passes") == "files" and settings.options["passes"] is None
+    but = ["passes", "memory"] if by_file else []
+    return _of_models(settings, drift, between=MODEL, but=but).method("collect")
 
 
 def _one_metric(settings: Settings) -> Code:
@@ -162,13 +165,9 @@ def _finish(settings: Settings) -> Call:
 
 
 def _report(settings: Settings) -> Call:
-    log, own = log_or_state(settings)
-    has_baseline = settings.get("baseline") is not None
-    named = against(log, settings, "report") if has_baseline else _models(settings)
     metrics = metrics_in(settings)
-    named |= settings.keywords(report, own, but=["by", "features"])
-    named |= {"features": own.keyword("features")} if own.get("features") else {}
-    return call(report, log, *([metrics] if metrics else []), **named)
+    has_baseline = settings.get("baseline") is not None
+    return _of_models(settings, report, *([metrics] if metrics else []), has_baseline=has_baseline)
 
 
 def _metrics(settings: Settings) -> list[Code]:

@@ -8,7 +8,7 @@ import sys
 import traceback
 import warnings
 from argparse import Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from shutil import get_terminal_size
 from textwrap import fill
@@ -65,6 +65,15 @@ OF_GATE = {"baseline": "--against FILE, or write a [[gate]] with side = 'differe
 
 IN_FILES = {"skip": "skip of [prepare]"}
 """The parameters that no option stands for."""
+
+CODES: Sequence[tuple[type | tuple[type, ...], int]] = (
+    (LockedError, LOCKED),
+    ((OSError, ModuleNotFoundError), NO_FILE),  # the second of the libraries of an extra
+    (FileError, NO_FILE),
+    ((PolarsError, StateError, TableError, ColumnError), NO_TABLE),
+    (MetricError, WRONG_USE),
+)
+"""The exit codes of errors: the first that fits."""
 
 MOST_THREADS = 10_000
 
@@ -248,26 +257,23 @@ def _failed(error: BaseException, *, debug: bool) -> int:
         traceback.print_tb(error.__traceback__, file=sys.stderr)
     elif debug:
         traceback.print_exception(error, file=sys.stderr)
+    code = next((code for kinds, code in CODES if isinstance(error, kinds)), None)
+    if isinstance(error, MetricError) and error.remedy:  # files can be read, and differ
+        code = NO_TABLE
+    if code is None:
+        return _said(f"unexpected {type(error).__name__}: {words_of(error)} (--debug shows where).", NO_TABLE)
+    return _said(_words(error), code)
+
+
+def _words(error: BaseException) -> str:
+    """An error in the words of a command."""
     if isinstance(error, MetricError) and error.remedy:
-        return _said(f"{str(error).removesuffix(error.remedy)}{ALIKE}", NO_TABLE)
-    if isinstance(error, LockedError):
-        return _said(str(error), LOCKED)
-    if isinstance(error, FileError | OSError):
-        return _said(_of_system(error) if isinstance(error, OSError) else str(error), NO_FILE)
-    if isinstance(error, ModuleNotFoundError):  # the libraries of an extra
-        return _said(str(error), NO_FILE)
+        return f"{str(error).removesuffix(error.remedy)}{ALIKE}"
     if isinstance(error, PolarsError):  # what follows the first line is the plan
-        return _said(words_of(error), NO_TABLE)
-    if isinstance(error, StateError | TableError | ColumnError):
-        return _said(str(error), NO_TABLE)
-    if isinstance(error, MetricError):
-        return _said(str(error), WRONG_USE)
-    return _said(f"unexpected {type(error).__name__}: {words_of(error)} (--debug shows where).", NO_TABLE)
-
-
-def _of_system(error: OSError) -> str:
-    where = f"{error.filename}: " if error.filename else ""
-    return f"{where}{error.strerror or words_of(error)}."
+        return words_of(error)
+    if isinstance(error, OSError):
+        return f"{f'{error.filename}: ' if error.filename else ''}{error.strerror or words_of(error)}."
+    return str(error)
 
 
 def _said(text: str, code: int) -> int:

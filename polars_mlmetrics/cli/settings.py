@@ -46,8 +46,8 @@ INSIDE = {
 CONDITION = r"(?s)(.+?)\s*(!=|<=|>=|==|=|<|>)\s*(.*)"
 """A column, a sign and a value, as in country=DE."""
 
-OF_LOG = ("cluster", "passes", "memory")
-"""The options of a log that states hold themselves."""
+OF_LOG = ("cluster", "features", "passes", "memory")
+"""The options of a log: of states those of the file are none."""
 
 POSITIONAL = ("metrics", "metric", "baseline", "between", "kind")
 """The parameters that a command gives its verb in ways of its own."""
@@ -118,11 +118,14 @@ class Settings:
             return _keys([_single(columns.split(",")) for columns in given] if is_typed else given)
         return _keys(_single(given)) if name in ("by", "over") else _single(given)
 
+    def names(self, option: str) -> list[str]:
+        """The names of the columns of an option."""
+        given = self.get(option) or []
+        return [unit or column for column, unit in map(_parts, [given] if isinstance(given, str) else given)]
+
     def groups(self) -> list[str]:
         """The names of the groups."""
-        by = self.get("by") or []
-        parts = map(_parts, [by] if isinstance(by, str) else by)
-        return [unit or column for column, unit in parts]
+        return self.names("by")
 
     def sliced(self) -> list[str]:
         """The names of the columns of the slices."""

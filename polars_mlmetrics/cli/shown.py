@@ -19,6 +19,9 @@ from polars_mlmetrics.reporting.wording import verdict_or_why
 MOST, FIRST, LAST = 40, 10, 10
 """Of more rows than `MOST`, a terminal shows the first and the last ones."""
 
+WHOLE = ("metrics", "slices")
+"""The commands of which a terminal shows all rows."""
+
 FEW = 10
 """Of more files than these, a terminal shows those that have changed."""
 
@@ -73,12 +76,13 @@ class Shown(NamedTuple):
     @classmethod
     def of(cls, table: pl.DataFrame, settings: Settings, *, is_cut: bool) -> Shown:
         """The shown part of the table of a command; some of many rows if it is to be cut."""
-        return SHOWN.get(settings.get("command"), _of_values)(table, settings, is_cut)
+        command = settings.get("command")
+        shown = SHOWN.get(command, _of_values)(table, settings, is_cut)
+        return _cut(shown) if is_cut and shown.table.height > MOST and command not in WHOLE else shown
 
 
 def _of_values(table: pl.DataFrame, settings: Settings, is_cut: bool) -> Shown:
-    shown = Shown(_named(table, settings), may_turn=not settings.get("tidy"))
-    return _cut(shown) if is_cut and table.height > MOST else shown
+    return Shown(_named(table, settings), may_turn=not settings.get("tidy"))
 
 
 def _cut(shown: Shown, of: str = "") -> Shown:
@@ -122,9 +126,7 @@ def _of_files(table: pl.DataFrame, settings: Settings, is_cut: bool) -> Shown:
     names = pl.when(pl.col("path").str.starts_with(here)).then(pl.col("path").str.strip_prefix(here)).otherwise("path")
     shown = Shown(table.select(names.alias("path"), "rows", "status"), None, _listed(counts))
     changed = shown.table.filter(pl.col("status") != "unchanged")
-    if not is_cut or shown.table.height <= FEW:
-        return shown
-    return _cut(shown) if changed.height > MOST else shown._replace(table=changed)
+    return shown._replace(table=changed) if is_cut and shown.table.height > FEW else shown
 
 
 def _listed(counts: list[tuple[str, int]]) -> str:
@@ -142,8 +144,7 @@ def _of_comparison(table: pl.DataFrame, settings: Settings, is_cut: bool) -> Sho
     if between in table.columns and table[between].n_unique() == 1:
         against = f"{visible(str(table[between][0]))} against {visible(str(settings.get('baseline')))}"
         table = table.drop(between)
-    shown = Shown(table, None, against, spared)
-    return _cut(shown) if is_cut and table.height > MOST else shown
+    return Shown(table, None, against, spared)
 
 
 def _of_slices_found(table: pl.DataFrame, settings: Settings, is_cut: bool) -> Shown:
@@ -164,14 +165,13 @@ def _of_verb(table: pl.DataFrame, settings: Settings, is_cut: bool) -> Shown:
     command = settings.get("command")
     all_columns, columns = RESULTS[command], OF_VERBS[command]
     *_, flag = all_columns
-    keys = [name for name in table.columns[: -len(all_columns)] if name not in (settings.get("over") or [])]
+    keys = [name for name in table.columns[: -len(all_columns)] if name not in settings.names("over")]
     metrics = table["metric"].unique().to_list() if "metric" in all_columns else []
     named = ["metric"] if len(metrics) > 1 else []
     flags = [flag] if (table[flag] != "ok").any() else []
     table = _named(table.select(*keys, *named, *columns, *flags), settings)
     table = table.with_columns(WHOLE_NAMED) if command == "decompose" else table
-    shown = Shown(table, None, "" if named else "".join(map(visible, metrics)), [n for n in LEAST if n in columns])
-    return _cut(shown) if is_cut and table.height > MOST else shown
+    return Shown(table, None, "" if named else "".join(map(visible, metrics)), [n for n in LEAST if n in columns])
 
 
 SHOWN: dict[str, Callable[[pl.DataFrame, Settings, bool], Shown]] = {

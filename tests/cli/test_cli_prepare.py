@@ -125,3 +125,17 @@ def test_two_truths_of_a_sample_are_refused(refused: Refused) -> None:
         4,
         "several truths of one sample, such as sample=9",
     )
+
+
+def test_ids_that_were_renamed_stay_texts_in_every_command(printed: Printed, of_shown_python: Table) -> None:
+    """A cast of ids to text does not switch the new names off, and 01 is not 1."""
+    for number, text in enumerate(["id,p,truth\n01,0.9,1\n1,0.2,0\n", "sample,score,truth\n02,0.8,1\n2,0.4,0\n"]):
+        Path("csvs").mkdir(exist_ok=True)
+        Path(f"csvs/{number}.csv").write_text(text)
+    options = with_steps('[prepare]\nrename = { p = "score", id = "sample" }\ncast = { sample = "String" }')
+    assert "rows 4, groups 1, samples 4" in printed(f"check csvs {options} -f table")
+    line = f"{options} -m n_samples accuracy"
+    assert printed(f"evaluate csvs {line}") == "n_samples,accuracy\n4,1.0\n"
+    assert run(f"update csvs --into states {line} -q -o files.csv") == 0
+    assert printed("finish states -m n_samples accuracy") == "n_samples,accuracy\n4,1.0\n"
+    assert of_shown_python(f"update csvs --into others {line} -q")["status"].to_list() == ["folded", "folded"]

@@ -23,6 +23,7 @@ from polars_mlmetrics.checks.statuses import FIRST, LAST
 from polars_mlmetrics.cli.calls import Call, Code, Lambda, call, code_of, col, dtype_code, operation
 from polars_mlmetrics.cli.logs import against, log_or_state
 from polars_mlmetrics.cli.metric_texts import metrics_in
+from polars_mlmetrics.cli.pipelines import NUMBERS
 from polars_mlmetrics.cli.settings import OF_LOG, Settings
 from polars_mlmetrics.errors import FileError, ParameterError, unknown, words_of
 from polars_mlmetrics.metrics.decisions import n_samples
@@ -84,16 +85,16 @@ class Gate:
             earlier: pl.DataFrame = _part(self.earlier, rule.place).value
             others = {name: f"{name}{BASELINE}" for name in earlier.columns if name not in keys}
             rows = _joined(rows, earlier.rename(others), keys)
-        value, baseline = rule.read.column, f"{rule.read.column}{BASELINE}"
-        if rule.is_difference:
-            value, baseline = "value", "baseline_value"
-        bound = code_of(rule.read.bound).value
-        numbers = {"value": pl.col(value), "bound": bound if isinstance(bound, pl.Expr) else pl.lit(bound)}
-        has_baseline = baseline in rows.columns
-        numbers["baseline"] = pl.col(baseline) if has_baseline else pl.lit(None)
-        numbers["difference"] = pl.col(value) - pl.col(baseline) if has_baseline else pl.lit(None)
-        floats = [each.cast(pl.Float64, strict=False).alias(name) for name, each in numbers.items()]
-        return rows.select(pl.lit(rule.text).alias(FIRST), *keys, *floats)
+        column, bound = rule.read.column, code_of(rule.read.bound).value
+        value, baseline = ("value", "baseline_value") if rule.is_difference else (column, f"{column}{BASELINE}")
+        read = [
+            pl.col(value),
+            bound if isinstance(bound, pl.Expr) else pl.lit(bound),
+            pl.col(baseline) if baseline in rows.columns else pl.lit(None),
+        ]
+        of_value, of_bound, of_baseline = (each.cast(pl.Float64, strict=False) for each in read)
+        numbers = dict(zip(NUMBERS, (of_value, of_bound, of_baseline, of_value - of_baseline), strict=True))
+        return rows.select(pl.lit(rule.text).alias(FIRST), *keys, **numbers)
 
 
 def _joined(rows: pl.DataFrame, others: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
@@ -128,7 +129,9 @@ def gate_of(gates: Sequence[Gate]) -> Call:
 
 
 def with_numbers(found: pl.DataFrame, gates: Sequence[Gate]) -> pl.DataFrame:
-    """The table of a gate, with the numbers that its rules compared."""
+    """The table of a gate, with the numbers that its rules compared, unless a key has the name of one."""
+    if not set(NUMBERS).isdisjoint(found.columns):
+        return found
     numbers = pl.concat([each for one in gates for each in one.numbers()], how="diagonal_relaxed")
     keys = [name for name in numbers.columns if name in found.columns]
     return found.join(numbers.unique(keys), on=keys, how="left", nulls_equal=True, maintain_order="left")

@@ -18,6 +18,11 @@ LEVELS = {"fail": "error", "missing": "error", "warn": "warning"}
 """How GitHub calls a status that it shows."""
 
 
+def without_numbers(found: pl.DataFrame) -> pl.DataFrame:
+    """A table without the numbers at its end."""
+    return found.drop(NUMBERS) if found.columns[-len(NUMBERS) :] == [*NUMBERS] else found
+
+
 class Outcome(NamedTuple):
     """A rule in one row of a table, or a problem of a log."""
 
@@ -35,12 +40,11 @@ class Outcome(NamedTuple):
 def outcomes(found: pl.DataFrame, command: str) -> list[Outcome]:
     """The rows of a table of `gate` or `check`, as texts that print."""
     read = _of_gate if command == "gate" else _of_check
-    return [Outcome(*map(visible, read(row))) for row in found.to_dicts()]
+    return [Outcome(*map(visible, read(row))) for row in without_numbers(found).to_dicts()]
 
 
 def _of_gate(row: dict[str, Any]) -> Iterable[str]:
-    place = place_text({name: value for name, value in row.items() if name not in NUMBERS})
-    return row["rule"], place, row["status"], row["reason"] or ""
+    return row["rule"], place_text(row), row["status"], row["reason"] or ""
 
 
 def _of_check(row: dict[str, Any]) -> Iterable[str]:

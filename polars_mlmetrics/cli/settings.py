@@ -194,14 +194,14 @@ class Settings:
         try:
             yield
         except MetricError as error:
-            files = [path for path, text in self._texts.items() if keys[0] in tomllib.loads(text)]
+            files = [path for path, text in self._texts.items() if _holds(tomllib.loads(text), keys)]
             if not files or self.options.get(keys[0]) is not None:
                 raise
             raise type(error)(f"{files[-1]}, {place_of(self._texts[files[-1]], keys)}: {error}") from None
 
     def opened(self, *paths: str) -> dict[str, Any]:
         """The options of object stores, as the library takes them: as Python they read the file, and show no secret."""
-        files = [path for path, text in self._texts.items() if "storage_options" in tomllib.loads(text)]
+        files = [path for path, text in self._texts.items() if _holds(tomllib.loads(text), ["storage_options"])]
         if not files or not is_there(paths):
             return {}
         text = Call("pathlib.Path", Path, [files[-1].as_posix()]).method("read_text", encoding="utf-8")
@@ -258,6 +258,14 @@ def _text_of(path: Path) -> str:
         raise FileError(f"{path} is not TOML: {error}.") from None
 
 
+def _holds(found: Any, keys: Sequence[Any]) -> bool:
+    """Whether a file has a key, below those before it."""
+    try:
+        return not keys or _holds(found[keys[0]], keys[1:])
+    except (KeyError, IndexError, TypeError):
+        return False
+
+
 def place_of(text: str, keys: Sequence[Any]) -> str:
     """The line of a key in a file, and the key. A number among the keys is the place in a list of tables."""
     wanted = [key for key in keys if isinstance(key, str)]
@@ -275,4 +283,4 @@ def place_of(text: str, keys: Sequence[Any]) -> str:
         names = [name.strip("'\" ") for part in names for name in part.split(".")]
         depth = len(names) if names == wanted[: len(names)] and (n_seen < 0 or n_seen == number) else 0
         found = max(found, (depth, -line))
-    return f"line {-found[1]}, {'.'.join(wanted)}"
+    return f"{f'line {-found[1]}, ' if found[0] else ''}{'.'.join(wanted)}"

@@ -10,7 +10,7 @@ import polars as pl
 
 from polars_mlmetrics.analysis import drift, gap
 from polars_mlmetrics.analysis.curves import OF_BINS
-from polars_mlmetrics.cli.pipelines import NUMBERS
+from polars_mlmetrics.cli.pipelines import without_numbers
 from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.contrasts import mix, ranks
 from polars_mlmetrics.data.visible import visible
@@ -96,7 +96,7 @@ def _cut(shown: Shown, of: str = "") -> Shown:
 
 def _of_rules(table: pl.DataFrame, settings: Settings, is_cut: bool) -> Shown:
     """The table of a gate; of many rows those that did not pass."""
-    table = _named(table, settings).drop(NUMBERS).with_columns(pl.col("reason").str.replace_all(LONG, "$1"))
+    table = _named(without_numbers(table), settings).with_columns(pl.col("reason").str.replace_all(LONG, "$1"))
     if not is_cut or table.height <= MOST:
         return Shown(table)
     told = _listed(table["status"].cast(pl.String).value_counts(sort=True).rows())

@@ -187,6 +187,14 @@ def test_an_earlier_table_may_be_text(ending: str) -> None:
     assert pl.read_csv("table.csv")["status"].to_list() == ["fail", "pass", "pass", "fail"]
 
 
+def test_a_key_may_be_called_as_a_number_is(printed: Printed) -> None:
+    LOG.rename({"country": "baseline"}).write_parquet("named.parquet")
+    line = "gate named.parquet -m accuracy --by baseline --rule 'accuracy >= 0'"
+    assert printed(line) == "rule,baseline,status,reason\naccuracy >= 0,DE,pass,\naccuracy >= 0,FR,pass,\n"
+    assert "DE" in printed(f"{line} -f table")
+    assert "baseline=DE" in printed(f"{line} -f junit")
+
+
 def test_a_value_that_no_row_has_closes_the_gate(printed: Printed) -> None:
     Path("mlm.toml").write_text(OPTIONS)
     line = "gate log.parquet -c mlm.toml --rule 'accuracy >= 0' --expect country=DE,IT model=old"

@@ -279,6 +279,12 @@ def test_of_several_files_the_later_wins_and_tables_are_merged(printed: Printed)
     assert 'keep="last"' in shown
 
 
+def test_the_file_that_is_named_is_the_one_that_says_it(refused: Refused) -> None:
+    Path("first.toml").write_text("[prepare]\ncast = { score = 'Int65' }")
+    Path("second.toml").write_text("[prepare]\nwhere = ['label=cat']")
+    refused("evaluate log.parquet -m f1 -c first.toml -c second.toml", 2, "mlm: first.toml, line 2, prepare.cast: ")
+
+
 @pytest.mark.parametrize(
     ("text", "place"),
     [
@@ -300,6 +306,7 @@ def test_of_several_files_the_later_wins_and_tables_are_merged(printed: Printed)
         ),
         ("gate = [\n{ metric = 'f1', op = '=>', bound = 1 }]", "line 1, gate: 'f1 => 1' is no rule"),
         ("expect = ['day']", "line 1, expect: 'day' is no rule of values"),
+        ("slices = [\n['country']\n]\n\nby = 'model'\nci = true", "ci: 'ci' must be a number, not True."),
     ],
 )
 def test_an_error_names_file_line_and_key(text: str, place: str, refused: Refused) -> None:

@@ -11,6 +11,8 @@ import polars as pl
 
 from polars_mlmetrics.cli.settings import CONDITION, Settings
 from polars_mlmetrics.data.door import check_columns
+from polars_mlmetrics.data.frames import is_state
+from polars_mlmetrics.engine.contents import Contents
 from polars_mlmetrics.errors import ParameterError
 
 OWN_PROBLEMS = (
@@ -43,6 +45,9 @@ class Missing(NamedTuple):
 def missing_in(frame: pl.LazyFrame, files: Sequence[str], settings: Settings) -> list[Missing]:
     """The rules of which a value is not there; `files` are the names of files that hold rows."""
     found, schema = [], frame.collect_schema()
+    if is_state(schema):  # of whose columns only the groups are those of a log
+        frame = frame.select(Contents.of(schema).by)
+        schema = frame.collect_schema()
     known = settings.options.get("ignore") or settings.file.get("ignore") or []
     with settings.naming("expect"):
         for text in settings.get("expect") or []:
@@ -77,6 +82,8 @@ def _values(text: str) -> list[str]:
     if not dots:
         return [text]
     start, end = _day(first), _day(last)
+    if end < start:
+        raise ParameterError(f"{text!r} names no day: it ends before it begins.")
     return [(start + timedelta(days=number)).isoformat() for number in range((end - start).days + 1)]
 
 

@@ -41,7 +41,11 @@ class Preparation:
                 raise ParameterError("prepare: rename takes names of columns, as in rename = { p = 'score' }.")
         self._drop = self._list("drop", "columns", "email")
         self.skip = self._list("skip", "files", "2026-11-08.parquet")
-        self.truths: str | None = settings.options.get("truths") or self._steps.get("truths")
+        typed = settings.options.get("truths")
+        self.truths: str | None = self._steps.get("truths") if typed is None else typed
+        with settings.naming("prepare", "truths"):
+            if not isinstance(self.truths, str | None):
+                raise ParameterError(f"prepare: truths is a file, such as 'truths.parquet', not {self.truths!r}.")
 
     def _table(self, step: str, example: str) -> dict[str, Any]:
         found = self._steps.get(step, {})
@@ -109,7 +113,8 @@ class Preparation:
     def filtered(self, log: Code) -> Code:
         """The rows that are meant."""
         with self._settings.naming("prepare", "where"):
-            return where(log, self._steps.get("where", []))
+            given = self._steps.get("where", [])
+            return where(log, [given] if isinstance(given, str) else given)
 
     def without_copies(self, log: Code) -> Code:
         """The rows, of copies one."""

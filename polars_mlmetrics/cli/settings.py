@@ -155,12 +155,7 @@ class Settings:
 
     def _read(self, path: Path, text: str) -> dict[str, Any]:
         """What a file says, if its keys are known and hold what they are to hold."""
-        try:
-            found = tomllib.loads(text)
-        except RecursionError:
-            raise FileError(f"{path} is not TOML that can be read: its brackets are nested too deeply.") from None
-        except ValueError as error:  # also a number of more digits than Python reads
-            raise FileError(f"{path} is not TOML: {error}.") from None
+        found = _parsed(path, text)
         self._check(path, (), found, KEYS)
         for key, value in found.items():
             kind = KEYS[key]
@@ -169,6 +164,9 @@ class Settings:
                 raise self._wrong(path, [key], f"{key!r} must be {'' if kind == FLAG else 'a '}{kind}{shown}.")
         for name in ("roles", "prepare", "privacy"):
             self._check(path, (name,), found.get(name, {}), INSIDE[name])
+        for name in found.get("ignore", []):
+            if not isinstance(name, str):
+                raise self._wrong(path, ["ignore"], f"ignore is a list of names of problems, not {name!r}.")
         if not isinstance(found.get("privacy", {}).get("redact", False), bool):
             wrong = found["privacy"]["redact"]
             raise self._wrong(path, ["privacy", "redact"], f"redact of [privacy] is true or false, not {wrong!r}.")
@@ -247,6 +245,15 @@ def _parts(given: Any) -> tuple[Any, str]:
 def _single(value: Any) -> Any:
     """A list of one as that one."""
     return value[0] if isinstance(value, list) and len(value) == 1 and isinstance(value[0], str) else value
+
+
+def _parsed(path: Path, text: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise FileError(f"{path} is not TOML that can be read: its brackets are nested too deeply.") from None
+    except ValueError as error:  # also a number of more digits than Python reads
+        raise FileError(f"{path} is not TOML: {error}.") from None
 
 
 def _text_of(path: Path) -> str:

@@ -134,12 +134,20 @@ def test_the_names_of_files_are_a_key_too(printed: Printed) -> None:
     [
         ("day", 2, "'day' is no rule of values: write country=DE,FR or day=2026-11-01..yesterday."),
         ("day>2026-11-01", 2, "is no rule of values"),
+        ("day=2026-11-05..2026-11-01", 2, "names no day: it ends before it begins."),
         ("day=2026-11-01..soon", 2, "'soon' is no day: write 2026-11-01, today or yesterday."),
         ("dya=2026-11-01", 4, "column of expect 'dya' is not in the table"),
     ],
 )
 def test_a_rule_that_is_none(rule: str, code: int, said: str, refused: Refused) -> None:
     refused(f"check logs/2026-11-01.parquet --expect {rule}", code, said)
+
+
+def test_the_keys_of_states_are_their_groups(capsys: pytest.CaptureFixture[str]) -> None:
+    update = "update logs/2026-11-01.parquet --into states -m f1 -q --by model --expect"
+    assert run(f"{update} day=2026-11-01") == 4
+    assert "column of expect 'day' is not in the table (model)." in capsys.readouterr().err
+    assert run(f"{update} model=old,new") == 0
 
 
 def test_days_until_yesterday(printed: Printed) -> None:

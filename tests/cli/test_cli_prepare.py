@@ -76,6 +76,8 @@ def test_times_get_their_zone(zone: str, printed: Printed) -> None:
         ("scale = { q = 2 }", 4, "column to scale 'q'"),
         ("cast = { at = 'Datetime[Nowhere]' }", 2, "'Nowhere' is no zone of time"),
         ("cast = { p = 'Datetime[UTC]' }", 4, "column 'p' is Float64, which has no zone"),
+        ("truths = 3", 2, "line 2, prepare.truths: prepare: truths is a file, such as 'truths.parquet', not 3."),
+        ("where = 'nothing'", 2, "line 2, prepare.where: 'nothing' is no condition"),
         ("where = ['nothing']", 2, "line 2, prepare.where: 'nothing' is no condition"),
         ("skip = ['*.parquet']", 3, "skip of [prepare] leaves no file of log.parquet."),
     ],

@@ -305,6 +305,7 @@ def test_the_file_that_is_named_is_the_one_that_says_it(refused: Refused) -> Non
             "line 5, gate: [[gate]] lacks",
         ),
         ("gate = [\n{ metric = 'f1', op = '=>', bound = 1 }]", "line 1, gate: 'f1 => 1' is no rule"),
+        ("by = 'model'\nignore = [3]", "line 2, ignore: ignore is a list of names of problems, not 3."),
         ("expect = ['day']", "line 1, expect: 'day' is no rule of values"),
         ("slices = [\n['country']\n]\n\nby = 'model'\nci = true", "ci: 'ci' must be a number, not True."),
     ],

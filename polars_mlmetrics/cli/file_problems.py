@@ -79,7 +79,7 @@ class LogFiles:
         self._find_differences()
 
     def _add(self, problem: str, file: object, meaning: str, fix: str = "", severity: str = "error") -> None:
-        name = str(file).rpartition("/")[2]
+        name = PurePath(str(file)).name
         fix = fix or f"skip = [{json.dumps(name, ensure_ascii=False)}]"
         self.problems.append(FileProblem(severity, problem, str(file), meaning, f"[prepare] {fix}"))
 

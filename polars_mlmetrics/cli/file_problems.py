@@ -19,7 +19,7 @@ from polars_mlmetrics.checks.check import COLUMNS
 from polars_mlmetrics.cli.calls import Call, call
 from polars_mlmetrics.cli.expected import FILE, Missing, missing_in
 from polars_mlmetrics.cli.logs import STDIN, scan_of
-from polars_mlmetrics.cli.prepare import Preparation
+from polars_mlmetrics.cli.prepare import TYPES, Preparation
 from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.data.frames import SOURCE, is_state
 from polars_mlmetrics.data.roles import MODEL, checked_roles
@@ -135,8 +135,11 @@ class LogFiles:
         kinds = Counter(tuple(sorted(schema.items(), key=itemgetter(0))) for schema in schemas.values())
         usual = dict(kinds.most_common(1)[0][0])
         for file, schema in schemas.items():
-            for name, meaning, fix in _differences(schema, usual):
-                severity = "error" if name in self._read_columns else "warning"
+            for name, meaning, step in _differences(schema, usual):
+                is_read = name in self._read_columns
+                # A column that is read cannot be dropped: then the file is left out.
+                fix = step or ("" if is_read else f"drop = [{json.dumps(name, ensure_ascii=False)}]")
+                severity = "error" if is_read else "warning"
                 self._add("file_differs", file.path, f"{file.path} {meaning}", fix, severity)
 
     def _schema(self, file: AnyFound) -> pl.Schema | None:
@@ -166,7 +169,7 @@ class LogFiles:
 
 
 def _differences(schema: Mapping[str, Any], usual: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """The columns in which a file differs, in words, and the step that makes it alike."""
+    """The columns in which a file differs, in words, and the step that makes it alike, if there is one."""
     lacking = [name for name in usual if name not in schema]
     others = [name for name in schema if name not in usual]
     for name in lacking:
@@ -177,12 +180,13 @@ def _differences(schema: Mapping[str, Any], usual: Mapping[str, Any]) -> Iterato
             words = f"has {renamed!r} ({schema[renamed]}), and other files have {name!r} ({usual[name]})."
             yield name, words, _step("rename", renamed, name) + cast
         else:
-            yield name, f"lacks {name!r}, which other files have.", f"drop = [{json.dumps(name)}]"
+            yield name, f"lacks {name!r}, which other files have.", ""
     for name in others:
-        yield name, f"has {name!r}, which other files lack.", f"drop = [{json.dumps(name)}]"
+        yield name, f"has {name!r}, which other files lack.", ""
     for name in schema:
         if name in usual and schema[name] != usual[name]:
-            yield name, f"has {name!r} as {schema[name]}, other files as {usual[name]}.", _cast(name, usual)
+            step = "" if schema[name].is_nested() else _cast(name, usual)
+            yield name, f"has {name!r} as {schema[name]}, other files as {usual[name]}.", step
 
 
 def _is_like(one: pl.DataType, other: pl.DataType) -> bool:
@@ -195,8 +199,8 @@ def _step(step: str, column: str, value: str) -> str:
 
 
 def _cast(column: str, types: Mapping[str, Any]) -> str:
-    zone = getattr(types[column], "time_zone", None)
-    return _step("cast", column, f"Datetime[{zone}]" if zone else str(types[column].base_type()))
+    zone, kind = getattr(types[column], "time_zone", None), str(types[column].base_type())
+    return _step("cast", column, f"Datetime[{zone}]" if zone else kind) if kind in TYPES else ""
 
 
 # -- in the tables of commands -----------------------------------------------------------------------------------------

@@ -81,6 +81,24 @@ def test_every_file_is_listed_once_with_the_line_that_mends_it(printed: Printed)
     )
 
 
+@pytest.mark.parametrize(
+    ("other", "fix"),
+    [
+        (log_of(2).drop("truth"), '[prepare] skip = ["2.parquet"]'),
+        (log_of(2).cast({"truth": pl.String}), '[prepare] cast = { truth = "Int64" }'),
+        (log_of(2).with_columns(truth=pl.concat_list("truth")), '[prepare] skip = ["2.parquet"]'),
+        (log_of(2).with_columns(pl.col("day").cast(pl.Datetime)), '[prepare] cast = { day = "Date" }'),
+        (log_of(2).drop("day"), '[prepare] drop = ["day"]'),
+    ],
+)
+def test_a_column_that_is_read_is_not_dropped(other: pl.DataFrame, fix: str, printed: Printed) -> None:
+    Path("few").mkdir()
+    for number, log in enumerate([log_of(1), other, log_of(3)], start=1):
+        log.write_parquet(f"few/{number}.parquet")
+    printed("check few --by model -q -o found.parquet", int("day" not in fix))
+    assert pl.read_parquet("found.parquet").filter(problem="file_differs")["fix"].to_list() == [fix]
+
+
 def test_what_lies_in_the_rows_is_found_once_the_files_are_alike(printed: Printed) -> None:
     alike = STEPS[: STEPS.index("scale")]
     found = problems(printed, OPTIONS + alike, 1)

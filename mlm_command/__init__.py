@@ -8,6 +8,8 @@ import signal
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
 
 CANNOT_READ = CANNOT_WRITE = 3
 INTERRUPTED = 130
@@ -80,16 +82,29 @@ def _whole_run(argv: Sequence[str]) -> int:
 
 
 def _run(argv: Sequence[str]) -> int:
-    from mlm_command.options import parsed
+    from mlm_command.parser import parsed
 
     try:
         options = parsed(argv)
     except SystemExit as end:  # of argparse: help, or wrong use
         return end.code if isinstance(end.code, int) else 0
+    if options.command == "version":
+        sys.stdout.write(f"mlm {_version()}\n")
+        return 0
     from polars_mlmetrics.cli.run import run
 
     # The demo types commands itself. They print as on a terminal, wherever that goes.
     return run(options, lambda typed: run(parsed([*typed], as_on_terminal=True)))
+
+
+def _version() -> str:
+    """The version, read from its file: to import the package is to import Polars."""
+    found = find_spec("polars_mlmetrics")
+    if found is None or found.origin is None:
+        raise ImportError("there is no package polars_mlmetrics")
+    names: dict[str, str] = {}
+    exec(Path(found.origin).with_name("version.py").read_text(encoding="utf-8"), names)
+    return names["VERSION"]
 
 
 def _say(text: str) -> None:

@@ -4,7 +4,8 @@ import inspect
 import os
 import re
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import wraps
 from os import PathLike
@@ -75,6 +76,36 @@ class TableError(MetricError):
 
 class NameCollisionError(MetricError):
     """Two different things would have one name."""
+
+
+class Spelling:
+    """How parameters are typed. It holds for all threads: Polars makes some errors in threads of its own."""
+
+    options: Mapping[str, str] | None = None
+    """The options of the command that runs, by the parameters that they stand for."""
+
+
+@contextmanager
+def spelled_as(options: Mapping[str, str]) -> Iterator[None]:
+    """Name parameters as the options of a command in all messages that are made meanwhile."""
+    before, Spelling.options = Spelling.options, options
+    try:
+        yield
+    finally:
+        Spelling.options = before
+
+
+def is_on_command_line() -> bool:
+    """Whether a command asks."""
+    return Spelling.options is not None
+
+
+def typed(parameter: str, value: object = "") -> str:
+    """A parameter as it is typed where the call came from: `by='model'` in Python, `--by model` to a command."""
+    option = (Spelling.options or {}).get(parameter)
+    if option is None:
+        return f"{parameter}={value if value == '' else repr(value)}"
+    return option if value == "" or isinstance(value, bool) else f"{option} {value}"
 
 
 def at_callers_line(function: Function) -> Function:

@@ -24,7 +24,7 @@ LAYERS = [
     "slice_search",
     "analysis",
     "reporting",
-    ("namespace", "spark", "cli", "testing"),
+    ("namespace", "spark", "cli", "testing", "__main__"),
     "",
 ]
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in ((layer,) if isinstance(layer, str) else layer)}

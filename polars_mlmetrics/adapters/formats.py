@@ -12,7 +12,7 @@ import polars as pl
 from polars.exceptions import PolarsError
 
 from polars_mlmetrics.data.door import reason
-from polars_mlmetrics.errors import FileError, unknown
+from polars_mlmetrics.errors import FileError, typed, unknown
 from polars_mlmetrics.places.credentials import worded
 from polars_mlmetrics.places.place import Place, Places
 
@@ -38,7 +38,7 @@ def format_of(paths: Sequence[Place]) -> Format:
         if kind != kinds[0]:
             raise FileError(
                 f"{first} is {kinds[0]} and {path} is {kind}, but a log has one format: pass files of one format, or "
-                "pass format= if a suffix is wrong."
+                f"pass {typed('format')} if a suffix is wrong."
             )
     return kinds[0]
 
@@ -47,7 +47,7 @@ def _format_of_one(path: Place) -> Format:
     kind = SUFFIXES.get(path.suffix.lower())
     if kind is None:
         known = unknown("suffix", path.suffix, SUFFIXES, of="one of a known format")
-        raise FileError(f"{path}: {known} Or pass format='parquet', 'ipc', 'csv' or 'ndjson'.")
+        raise FileError(f"{path}: {known} Or pass {typed('format', 'parquet')}, 'ipc', 'csv' or 'ndjson'.")
     return kind
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Protocol, get_args
 from urllib.parse import unquote
@@ -13,7 +13,7 @@ import polars as pl
 from polars.exceptions import PolarsError
 
 from polars_mlmetrics.adapters.agreement import common_schema, read_as
-from polars_mlmetrics.adapters.formats import FORMATS, SUFFIXES, FileReader, Format, Missing, format_of
+from polars_mlmetrics.adapters.formats import FORMATS, SUFFIXES, TEXTS, FileReader, Format, Missing, format_of
 from polars_mlmetrics.adapters.table_formats import (
     IcebergTable,
     Version,
@@ -26,7 +26,7 @@ from polars_mlmetrics.data.returned import LISTED, WORDS
 from polars_mlmetrics.errors import INTERNAL, FileError, ParameterError, at_callers_line, unknown, words_of
 from polars_mlmetrics.places.credentials import Provider
 from polars_mlmetrics.places.finding import AnyFound, Source, found_files, places_of
-from polars_mlmetrics.places.place import Place
+from polars_mlmetrics.places.place import Place, Places
 from polars_mlmetrics.places.stores import Store
 from polars_mlmetrics.places.tables import is_delta
 
@@ -55,6 +55,7 @@ def scan(
     schema: Mapping[str, pl.DataType | type[pl.DataType]] | None = None,
     missing: Missing = "raise",
     version: Version | None = None,
+    skip: Collection[str] = (),
     storage_options: Mapping[str, Any] | None = None,
     credential_provider: Provider | None = None,
 ) -> pl.LazyFrame:
@@ -92,6 +93,8 @@ def scan(
     version
         Of the folder of a Delta table, which is read as pl.scan_delta reads it: the number of a version, or a time. None
         is the newest. Of a table of pyiceberg: the id of a snapshot, or a time. Both need the extra `delta`.
+    skip
+        Files to leave out, by their names or paths, or patterns of these: skip=["2026-11-08.parquet", "*-draft.csv"].
     storage_options, credential_provider
         What opens an object store, for paths that begin with "s3://", "gs://" or "az://": as in pl.scan_parquet. No
         message shows them. It needs the extra `cloud`.
@@ -144,7 +147,7 @@ def scan(
     if version is not None:
         raise ParameterError("version= applies to a table of Delta or Iceberg, and this is none.")
     store.check_used(source)
-    return _scan_files(source, store, format, hive, schema, missing)
+    return _scan_files(source, store, format, hive, schema, missing, skip)
 
 
 def _scan_files(
@@ -154,10 +157,11 @@ def _scan_files(
     hive: bool | None,
     schema: Mapping[str, pl.DataType | type[pl.DataType]] | None,
     missing: Missing,
+    skip: Collection[str],
 ) -> pl.LazyFrame:
     """The rows of files, each of which is checked first."""
     suffixes = SUFFIXES if given is None else None
-    found = found_files(source, suffixes, instead=INSTEAD, store=store, deep=True)
+    found = found_files(source, suffixes, instead=INSTEAD, store=store, deep=True, skip=skip)
     paths = [file.path for file in found]
     kind = format_of(paths) if given is None else given
     keys = _keys_of_folders(found, hive, schema or {})
@@ -191,6 +195,27 @@ def _as_one(
         rows = files.scan(paths, found, **(files.drifted(found) if has_drifted else {}), **options)
         parts.append(rows if found == common else read_as(rows, found, common, added))
     return parts[0] if len(parts) == 1 else pl.concat(parts)
+
+
+def scan_each(
+    files: Sequence[AnyFound], places: Places[Any], given: Format | None, types: Mapping[str, Any]
+) -> list[pl.LazyFrame]:
+    """The rows of each file alone, with what its folders say; `types` are those of columns of text files.
+
+    A column of a file wins over a folder of its name. A file is parquet if nothing says what it is.
+    """
+    keys = _keys_of_folders(files, None, {}) if files else pl.DataFrame()
+    scans = []
+    for file, of_folders in zip(files, keys.rows(named=True) if keys.width else [{}] * len(files), strict=True):
+        kind = given or SUFFIXES.get(file.path.suffix.lower(), "parquet")
+        reader = FileReader(kind, pl.Schema(types), "raise", places)
+        # Else nothing of a file in a store is read before it is folded.
+        found = reader.schema_of(file.path) if of_folders or (types and kind in TEXTS) else None
+        own = [name for name in of_folders if found is None or name not in found]
+        # The file itself, wherever this process goes meanwhile.
+        rows = reader.scan([places.identity(file.path)], found)
+        scans.append(rows.with_columns(pl.lit(of_folders[name], keys.schema[name]).alias(name) for name in own))
+    return scans
 
 
 def _check_options(given: Any, hive: Any, schema: Any, missing: Any) -> None:

@@ -11,7 +11,7 @@ from polars_mlmetrics.curves import calibration_curves, decision_curves, rank_cu
 from polars_mlmetrics.curves.stored_bins import check_has_bins
 from polars_mlmetrics.data.frames import AnyFrame, Names, as_given, as_given_later, schema_of
 from polars_mlmetrics.data.roles import Roles
-from polars_mlmetrics.errors import ParameterError, at_callers_line, unknown
+from polars_mlmetrics.errors import ParameterError, at_callers_line, typed, unknown
 from polars_mlmetrics.formula.curve import Cells
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.parameters import Above, Count, check_parameter
@@ -165,7 +165,7 @@ def _check(kind: Any, metrics: Sequence[Any], ci: Level | None) -> None:
     if ci is not None and kind not in WITH_INTERVALS:
         raise ParameterError(
             f"a curve of kind {kind!r} has no intervals: a row of it has two values, and both vary with the samples. "
-            "Leave out ci=, or ask for kind='threshold', where each metric has one."
+            f"Leave out {typed('ci')}, or ask for {typed('kind', 'threshold')}, where each metric has one."
         )
     if metrics and kind != "threshold":
         raise ParameterError(f"a curve of kind {kind!r} takes no metrics: {metrics[0]!r} is for kind='threshold'.")

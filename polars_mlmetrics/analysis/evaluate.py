@@ -11,7 +11,7 @@ from polars_mlmetrics.data.frames import AnyFrame, Names, answer_as_given, as_gi
 from polars_mlmetrics.data.roles import Grain, Roles
 from polars_mlmetrics.engine.folds import fold, joined
 from polars_mlmetrics.engine.plan import FEW_ROWS, Plan, ReadFormulas
-from polars_mlmetrics.errors import MetricError, ParameterError, at_callers_line
+from polars_mlmetrics.errors import MetricError, ParameterError, at_callers_line, typed
 from polars_mlmetrics.formula.measure import Node
 from polars_mlmetrics.formula.parameters import Count, check_parameter
 from polars_mlmetrics.formula.reproduction import signature_of
@@ -181,7 +181,9 @@ def values_of(
     if tidy:
         _check_numbers(query)
     if confidence is not None and query.plain:
-        raise MetricError(f"{query.plain_names[0]!r} is a plain expression, which has no interval: leave out ci=.")
+        raise MetricError(
+            f"{query.plain_names[0]!r} is a plain expression, which has no interval: leave out {typed('ci')}."
+        )
 
     # How the rows of buckets stand, which intervals ask for, only the ranking pass tells.
     few_rows = confidence is None and query.n_rows is not None and query.n_rows <= FEW_ROWS

@@ -20,6 +20,7 @@ from polars_mlmetrics.errors import (
     ParameterError,
     StateError,
     at_callers_line,
+    typed,
     warn_at_callers_line,
 )
 from polars_mlmetrics.formula.metric import Metric
@@ -242,9 +243,9 @@ def check_sides(between: Any, baseline: Any, pairs: Any) -> None:
     """Refuse what is for a change where there is no baseline."""
     check_parameter("find_slices", "pairs", pairs, bool)
     if baseline is None and (between is not None or not pairs):
-        given = "pairs=False" if between is None else "between="
+        given = typed("pairs", False) if between is None else typed("between")
         raise ParameterError(
-            f"{given} is for a change: pass baseline= too, the value that the others are compared with."
+            f"{given} is for a change: pass {typed('baseline')} too, the value that the others are compared with."
         )
 
 
@@ -254,8 +255,8 @@ def searchable(log: Frame, schema: pl.Schema, roles: Mapping[str, Any], *, reads
     lacking = [column for column in checked_roles(roles).table.sample if column not in schema]
     if lacking:
         raise ColumnError(
-            f"find_slices needs samples, and there is no sample column {lacking[0]!r}: pass sample=, or, if each row "
-            "is a sample, add .with_row_index('sample')."
+            f"find_slices needs samples, and there is no sample column {lacking[0]!r}: pass {typed('sample')}, or, if "
+            "each row is a sample, add .with_row_index('sample')."
         )
     return log if not reads_now or is_at_hand(log.lazy()) else to_hold(log.lazy()).collect()
 

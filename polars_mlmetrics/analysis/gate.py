@@ -131,7 +131,7 @@ def gate(
     check_parameter("gate", "on_flag", on_flag, OnFlag)
     check_parameter("gate", "min_samples", min_samples, Count | None)
     schema = schema_of(table, "gate")
-    keys = list(takewhile(lambda name: not _is_value(name, schema[name]), schema))
+    keys = list(takewhile(lambda name: not is_value(name, schema[name]), schema))
     _check_keys(keys, schema)
     counted = PAIRED if PAIRED in schema else "n_samples"
     too_few = []
@@ -155,7 +155,8 @@ def gate(
 # -- the table, and the baseline's columns -----------------------------------------------------------------------------
 
 
-def _is_value(name: str, dtype: pl.DataType) -> bool:
+def is_value(name: str, dtype: pl.DataType) -> bool:
+    """Whether a column of a table of metrics holds values, and is no key."""
     return dtype.is_float() or name in COUNTS
 
 
@@ -327,7 +328,7 @@ def _missing(rule: Rule, rows: pl.DataFrame, gone: pl.DataFrame, keys: Sequence[
 def _values(columns: Sequence[str], schema: pl.Schema) -> pl.Expr:
     """Columns and what they hold; "" where none of them can be written as text."""
     plain = [name for name in columns if not (schema[name].is_nested() or schema[name] == pl.Object)]
-    hidden = [name for name in plain if hides_values() and not _is_value(name, schema[name])]
+    hidden = [name for name in plain if hides_values() and not is_value(name, schema[name])]
     texts = {name: pl.lit("…") if name in hidden else text_of_key(pl.col(name), schema[name]) for name in plain}
     shown = [pl.format("{} is {}", pl.lit(name), text) for name, text in texts.items()]
     return pl.concat_str(shown, separator=", ") if shown else pl.lit("")

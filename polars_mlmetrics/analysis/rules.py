@@ -11,7 +11,7 @@ import polars as pl
 from polars_mlmetrics.checks.statuses import Status
 from polars_mlmetrics.data.door import check_columns
 from polars_mlmetrics.data.expressions import is_row_wise
-from polars_mlmetrics.errors import ColumnError, ParameterError, words_of
+from polars_mlmetrics.errors import ColumnError, ParameterError, typed, words_of
 
 BASELINE = "_baseline"
 """The ending of the name of a column of the baseline."""
@@ -88,7 +88,7 @@ def _check_columns(name: str, columns: Sequence[str], schema: pl.Schema, *, has_
         raise ParameterError(f"rule {name!r} reads no column of the table: write one {SUCH}.")
     for column in columns:
         if column.endswith(BASELINE) and column not in schema and not has_baseline:
-            raise ColumnError(f"rule {name!r} reads {column!r}: pass baseline= too.")
+            raise ColumnError(f"rule {name!r} reads {column!r}: pass {typed('baseline')} too.")
     of = "in the table or its baseline" if has_baseline else "in the table"
     check_columns(columns, schema, what=f"rule {name!r}: column", of=of)
 

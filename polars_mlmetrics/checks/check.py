@@ -12,9 +12,18 @@ from polars_mlmetrics.checks.problem_search import ProblemSearch
 from polars_mlmetrics.checks.problems import PROBLEMS, Problem, Severity
 from polars_mlmetrics.checks.statuses import is_of_gate, raise_for_status
 from polars_mlmetrics.checks.table import SEEN, LogTable
+from polars_mlmetrics.checks.typed_fixes import typed_fix
 from polars_mlmetrics.data.frames import Frame, guessed_numbers
 from polars_mlmetrics.data.roles import MODEL, Roles
-from polars_mlmetrics.errors import ParameterError, TableError, at_callers_line, hides_values, unknown
+from polars_mlmetrics.errors import (
+    ParameterError,
+    TableError,
+    at_callers_line,
+    hides_values,
+    is_on_command_line,
+    typed,
+    unknown,
+)
 from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.parameters import check_parameter
@@ -210,8 +219,11 @@ def _row(log: LogTable, problem: Problem, found: Finding, ignored: Sequence[str]
         "share": found.total,
         "of": problem.of,
         "examples": found.examples,
-        "meaning": problem.meaning.format(column=found.about, between=found.between),
-        "fix": log.line(problem.fix, found.about, found.seen, found.reading),
+        "meaning": problem.meaning.format(column=found.about, between=found.between, by=typed("by", found.about)),
+        "fix": log.line(
+            typed_fix(problem.name, problem.severity) if is_on_command_line() else problem.fix,
+            *(found.about, found.seen, found.reading),
+        ),
     }
 
 

@@ -219,7 +219,7 @@ def truth_contradicted(part: WholeSamples) -> list[Finding] | None:
 
 @problem("rows", "error", look=WholeSamples)
 def models_pooled(part: WholeSamples) -> list[Finding] | None:
-    """Several models have a row of this sample and label, and each number is of all of them: pass by={column!r}.
+    """Several models have a row of this sample and label, and each number is of all of them: pass {by}.
 
     mlm.check(log{by_role}{roles})
     """

@@ -274,6 +274,8 @@ def score_out_of_range(log: LogTable) -> pl.Expr | None:
     mlm.best_threshold(log, mlm.f1(){roles})
     """
     outside = pl.col(SCORE).is_finite() & ~pl.col(SCORE).is_between(0, 1)
+    if log.is_read("probability"):  # then it is an error
+        return None
     return outside if (log.wanted.is_any or log.wanted.has_usual_threshold) and log.is_number("score") else None
 
 

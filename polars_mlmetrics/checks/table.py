@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from polars_mlmetrics.checks.typed_fixes import typed_names
 from polars_mlmetrics.data.door import MAX_WEIGHT, check_key_columns
 from polars_mlmetrics.data.expressions import any_of, same_expression
 from polars_mlmetrics.data.frames import Frame, is_number, is_text, schema_of
@@ -267,6 +268,7 @@ class LogTable:
             **{role: _written(column) for role, column in self.values.items()},
             **{f"number_of_{role}": self._number(role, reading) for role in self.values},
             "log": "log" if self.sample else f"log.with_row_index({sample[0]!r})",
+            **typed_names(self.values, label=self.table.label, sample=sample[0], by=[*by, *self.model]),
             "largest": MAX_WEIGHT,
             "label": _written(pl.col(self.table.label)),
             "known_label": self._known_label(),

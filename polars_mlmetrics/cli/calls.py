@@ -1,12 +1,14 @@
-"""A call of the library as a value: what is shown as Python is what is run."""
+"""A call of the library as a value: the Python that is shown is what is run."""
 
 from __future__ import annotations
 
 import ast
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from copy import copy
+from functools import cached_property
+from operator import attrgetter
+from typing import Any, Self
 
 import polars as pl
 
@@ -20,182 +22,170 @@ OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     ">=": operator.ge,
     "+": operator.add,
     "-": operator.sub,
+    "*": operator.mul,
 }
 
 
-class CallNode:
-    """A part of a call."""
+class Code:
+    """Python that is written on one line, and its value, which is made once, when it is first asked for."""
 
-    def run(self) -> Any:
-        """The value that it gives."""
-        raise NotImplementedError
+    def __init__(self, text: str, make: Callable[[], Any]) -> None:
+        self._text, self._make = text, make
 
+    @cached_property
     def text(self) -> str:
-        """How it is written, on one line."""
-        raise NotImplementedError
+        """The code on one line; nothing that is run needs it."""
+        return self._text
+
+    @cached_property
+    def value(self) -> Any:
+        """The value of the code."""
+        return self._make()
+
+    def giving(self, make: Callable[[], Any]) -> Self:
+        """The same code with a value that is made in another way."""
+        other = copy(self)
+        other.__dict__.pop("value", None)
+        other._make = make
+        return other
+
+    def lines(self, indent: str = "", used: int = 0) -> str:
+        """How it is written below an indent: on one line if that is long enough."""
+        return self.text if len(indent) + used + len(self.text) < WIDTH else self._spread(indent)
+
+    def _spread(self, indent: str) -> str:
+        return self.text
 
     def method(self, name: str, *given: Any, **named: Any) -> Call:
-        """A call of a method of what it gives."""
-        return Call(Attribute(self, name), given, named)
+        """A call of a method of its value."""
+        return Call(f".{name}", None, given, named, self)
 
 
-@dataclass(frozen=True)
-class NamedValue(CallNode):
-    """A value, and how it is written."""
+class Brackets(Code):
+    """Parts between brackets; each has a line of its own where all of them do not fit on one."""
 
-    name: str
-    value: Any
+    def __init__(
+        self, ends: tuple[str, str], parts: Sequence[tuple[str, Code]], make: Callable[[], Any], of: Code | None = None
+    ) -> None:
+        super().__init__("", make)
+        self._ends, self._parts, self.of = ends, parts, of
 
-    def run(self) -> Any:
-        return self.value
-
+    @cached_property
     def text(self) -> str:
-        return self.name
+        opening, closing = self._ends
+        before = self.of.text if self.of else ""
+        return f"{before}{opening}{', '.join(name + part.text for name, part in self._parts)}{closing}"
+
+    def _spread(self, indent: str) -> str:
+        deeper, (opening, closing) = f"{indent}    ", self._ends
+        rows = [f"{deeper}{name}{part.lines(deeper, len(name))},\n" for name, part in self._parts]
+        before = self.of.lines(indent) if self.of else ""
+        return "".join([before, opening, *(["\n", *rows, indent] if rows else []), closing])
 
 
-COL = NamedValue("pl.col", pl.col)
+class Call(Brackets):
+    """A call of a function, or of a method of another part."""
+
+    def __init__(
+        self,
+        name: str,
+        function: Callable[..., Any] | None,
+        given: Sequence[Any] = (),
+        named: Mapping[str, Any] | None = None,
+        of: Code | None = None,
+    ) -> None:
+        self.name, self.function, self.given, self.named = name, function, given, named or {}
+        self._given = [code_of(each) for each in given]
+        self._named = {key: code_of(each) for key, each in self.named.items()}
+        parts = [*(("", each) for each in self._given), *((f"{key}=", each) for key, each in self._named.items())]
+        super().__init__((f"{name}(", ")"), parts, self._call, of)
+
+    def _call(self) -> Any:
+        function = self.function or attrgetter(self.name[1:])(self.of.value if self.of else None)
+        named = {name: each.value for name, each in self._named.items()}
+        return function(*(each.value for each in self._given), **named)
 
 
-@dataclass(frozen=True)
-class Attribute(CallNode):
-    """An attribute of what a part gives."""
+class Lambda(Code):
+    """A function of one frame. How it is written depends on the types of the columns of an example."""
 
-    of: CallNode
-    name: str
+    def __init__(self, name: str, body: Callable[[Code], Code], example: Callable[[], Any]) -> None:
+        super().__init__(f"lambda {name}: ", lambda: lambda frame: body(Code(name, lambda: frame)).value)
+        self._name, self._body, self._example = name, body, example
 
-    def run(self) -> Any:
-        return getattr(self.of.run(), self.name)
+    @cached_property
+    def _written(self) -> Code:
+        return self._body(Code(self._name, self._example))
 
+    @cached_property
     def text(self) -> str:
-        return f"{self.of.text()}.{self.name}"
+        return self._text + self._written.text
+
+    def _spread(self, indent: str) -> str:
+        return self._text + self._written.lines(indent, len(self._text))
 
 
-@dataclass(frozen=True)
-class Call(CallNode):
-    """A call of a function."""
-
-    function: CallNode
-    given: Sequence[Any] = ()
-    named: Mapping[str, Any] = field(default_factory=dict)
-
-    def run(self) -> Any:
-        named = {name: result_of(value) for name, value in self.named.items()}
-        return self.function.run()(*map(result_of, self.given), **named)
-
-    def text(self) -> str:
-        named = [f"{name}={text_of(value)}" for name, value in self.named.items()]
-        return f"{self.function.text()}({', '.join([*map(text_of, self.given), *named])})"
+def call(function: Callable[..., Any], *given: Any, **named: Any) -> Call:
+    """A call of a public function of the library."""
+    return Call(f"mlm.{function.__name__}", function, given, named)
 
 
-@dataclass(frozen=True)
-class Operation(CallNode):
+def col(name: str) -> Code:
+    """A column."""
+    return Call("pl.col", pl.col, [name])
+
+
+def named(text: str, value: Any) -> Code:
+    """A value that has a name."""
+    return Code(text, lambda: value)
+
+
+def dtype_code(dtype: pl.DataType) -> Code:
+    """The type of a column."""
+    return named(f"pl.{dtype!r}", dtype)
+
+
+def operation(left: Any, sign: str, right: Any) -> Code:
     """Two parts and an operator between them."""
-
-    left: Any
-    sign: str
-    right: Any
-
-    def run(self) -> Any:
-        return OPERATORS[self.sign](result_of(self.left), result_of(self.right))
-
-    def text(self) -> str:
-        return f"{text_of(self.left)} {self.sign} {text_of(self.right)}"
+    one, other = code_of(left), code_of(right)
+    return Code(f"{one.text} {sign} {other.text}", lambda: OPERATORS[sign](one.value, other.value))
 
 
-@dataclass(frozen=True)
-class Function(CallNode):
-    """A function of one frame."""
-
-    body: Callable[[CallNode], CallNode]
-    name: str
-    """The name of the frame."""
-    example: Callable[[], Any]
-    """Gives a frame that it may be given: how it is written depends on the types of its columns."""
-
-    def run(self) -> Any:
-        return lambda log: self.body(NamedValue(self.name, log)).run()
-
-    def text(self) -> str:
-        return f"lambda {self.name}: {self.body(NamedValue(self.name, self.example())).text()}"
-
-
-def done(node: CallNode, value: Any) -> NamedValue:
-    """A part that was run already, as its columns had to be known."""
-    return NamedValue(node.text(), value)
-
-
-def result_of(value: Any) -> Any:
-    """A value, its parts run."""
-    if isinstance(value, CallNode):
-        return value.run()
+def code_of(value: Any) -> Code:
+    """A value, or a list or a dict of code, as code."""
+    if isinstance(value, Code):
+        return value
     if isinstance(value, list):
-        return [result_of(each) for each in value]
+        every = [code_of(each) for each in value]
+        return Brackets(("[", "]"), [("", each) for each in every], lambda: [each.value for each in every])
     if isinstance(value, dict):
-        return {key: result_of(each) for key, each in value.items()}
-    return value
+        items = {key: code_of(each) for key, each in value.items()}
+        parts = [(f"{text_of(key)}: ", each) for key, each in items.items()]
+        return Brackets(("{", "}"), parts, lambda: {key: each.value for key, each in items.items()})
+    return Code(text_of(value), lambda: value)
 
 
 def text_of(value: Any) -> str:
-    """A value as it is written in Python, on one line."""
-    if isinstance(value, CallNode):
-        return value.text()
-    if isinstance(value, list):
-        return f"[{', '.join(map(text_of, value))}]"
-    if isinstance(value, dict):
-        return f"{{{', '.join(f'{text_of(key)}: {text_of(each)}' for key, each in value.items())}}}"
+    """A plain value as it is written in Python."""
     shown = repr(value)
     return f'"{value}"' if isinstance(value, str) and '"' not in shown and "\\" not in shown else shown
 
-
-# -- as a program ------------------------------------------------------------------------------------------------------
 
 IMPORTS = {
     "datetime": "import datetime",
     "pathlib": "import pathlib",
     "sys": "import sys",
     "tomllib": "import tomllib",
+    "zoneinfo": "import zoneinfo",
     "pl": "import polars as pl",
     "mlm": "import polars_mlmetrics as mlm",
 }
 """How what a call names is imported, in this order."""
 
 
-def program(call: CallNode, result: str | None) -> str:
+def program(code: Code, result: str | None) -> str:
     """A call as a program, which keeps what it gives under a name."""
-    code = call.text()
-    used = {node.id for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Name)}
+    used = {node.id for node in ast.walk(ast.parse(code.text)) if isinstance(node, ast.Name)}
     before = f"{result} = " if result else ""
     imports = [line for name, line in IMPORTS.items() if name in used]
-    return "\n".join([*imports, "", before + _fitting(code, "", len(before)), ""])
-
-
-def _fitting(code: str, indent: str, before: int = 0) -> str:
-    """An expression on one line if that is long enough."""
-    return code if len(indent) + before + len(code) < WIDTH else _on_lines(code, indent)
-
-
-def _on_lines(code: str, indent: str) -> str:
-    """An expression with a line for each of its parts; the first line is indented already."""
-    source, node = code.encode(), ast.parse(code, mode="eval").body  # the places of a tree are those of bytes
-
-    def part(node: ast.expr) -> str:
-        return source[node.col_offset : node.end_col_offset].decode()
-
-    def rows(parts: Sequence[tuple[str, ast.expr]]) -> str:
-        deeper = f"{indent}    "
-        written = [f"{deeper}{name}{_fitting(part(value), deeper, len(name))},\n" for name, value in parts]
-        return f"\n{''.join(written)}{indent}" if parts else ""
-
-    match node:
-        case ast.Attribute(of, name):
-            return f"{_fitting(part(of), indent)}.{name}"
-        case ast.Call(function, given, named):
-            parts = [*(("", each) for each in given), *((f"{each.arg}=", each.value) for each in named)]
-            return f"{_fitting(part(function), indent)}({rows(parts)})"
-        case ast.Lambda(_, body):
-            return f"{code.partition(':')[0]}: {_on_lines(part(body), indent)}"
-        case ast.List(each):
-            return f"[{rows([('', one) for one in each])}]"
-        case ast.Dict(keys, values):
-            return f"{{{rows([(f'{part(key)}: ', value) for key, value in zip(keys, values, strict=True) if key])}}}"
-    return code
+    return "\n".join([*imports, "", before + code.lines(used=len(before)), ""])

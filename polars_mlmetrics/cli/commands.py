@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from polars_mlmetrics.analysis.compare import compare
@@ -16,93 +15,90 @@ from polars_mlmetrics.analysis.finish import finish
 from polars_mlmetrics.analysis.gap import gap
 from polars_mlmetrics.analysis.rank import rank
 from polars_mlmetrics.checks.check import check
-from polars_mlmetrics.cli.calls import Call, CallNode, NamedValue, program, text_of
-from polars_mlmetrics.cli.forms import check_place, place_here
-from polars_mlmetrics.cli.gates import gate_of
-from polars_mlmetrics.cli.logs import against, groups_of, log_of, log_or_state, opened, preparation, states_of, where
-from polars_mlmetrics.cli.metric_texts import metrics_of
+from polars_mlmetrics.cli.calls import Call, Code, call
+from polars_mlmetrics.cli.conditions import where
+from polars_mlmetrics.cli.expected import OWN_PROBLEMS
+from polars_mlmetrics.cli.gates import gate_of, gates_in
+from polars_mlmetrics.cli.logs import against, given_paths, groups_of, log_of, log_or_state, preparation, states_of
+from polars_mlmetrics.cli.metric_texts import metrics_in
 from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.data.roles import MODEL
 from polars_mlmetrics.errors import ParameterError
-from polars_mlmetrics.reporting.report import COMMENTS, PAGES, report
+from polars_mlmetrics.reporting.report import report
 from polars_mlmetrics.states.state import state
 from polars_mlmetrics.states.state_files import write_state
 from polars_mlmetrics.states.update import update_states
 
 
-def call_of(settings: Settings) -> CallNode:
+def call_of(settings: Settings) -> Call:
     """The call that a command is."""
     return CALLS[settings.get("command")](settings)
 
 
-def _check(settings: Settings) -> CallNode:
-    named = settings.given("by", "skipped") | settings.slices() | settings.passes() | settings.roles()
-    metrics = metrics_of(settings.get("metrics") or [])
+def _check(settings: Settings) -> Call:
+    named = settings.keywords(check, but=["ignore"])
+    metrics = metrics_in(settings)
+    # A file that serves other commands names their cluster.
+    has_cluster = "cluster" in settings.file and settings.get("slices")
+    given = [name for name in settings.get("ignore") or [] if name not in OWN_PROBLEMS and "=" not in name]
+    ignored = [*given, *(["cluster_unused"] if has_cluster else [])]
     named |= {"metrics": metrics} if metrics else {}
-    has_cluster = "cluster" in settings.file and settings.slices()
-    ignored = [*(settings.get("ignore") or []), *(["cluster_unused"] if has_cluster else [])]
-    named |= {"ignore": ignored} if ignored else {}
-    named |= {"thorough": False} if settings.get("quick") else {}
-    return Call(NamedValue("mlm.check", check), [log_of(settings)], named)
+    return call(check, log_of(settings), **named, **({"ignore": ignored} if ignored else {}))
 
 
-def _evaluate(settings: Settings) -> CallNode:
-    named = settings.given("by") | settings.slices()
-    named |= settings.given("per", "min_samples", "tidy", "ci", "anytime", "cluster")
-    named |= settings.passes() | settings.roles()
-    return Call(NamedValue("mlm.evaluate", evaluate), [log_of(settings), *_metrics(settings)], named).method("collect")
+def _evaluate(settings: Settings) -> Call:
+    return call(evaluate, log_of(settings), *_metrics(settings), **settings.keywords(evaluate)).method("collect")
 
 
-def _compare(settings: Settings) -> CallNode:
+def _of_models(
+    settings: Settings, verb: Callable[..., Any], *given: Any, has_baseline: bool = True, **named: Any
+) -> Call:
+    """The call of a verb that tells models apart: of a log, or of the states that hold its options."""
     log, own = log_or_state(settings)
-    log, named = against(log, settings, "compare")
-    named |= settings.given("ci", "anytime", "margin") | ({"pairs": False} if settings.get("unpaired") else {})
-    named |= own.given("cluster") | own.roles() | own.passes()
-    return Call(NamedValue("mlm.compare", compare), [log, *_metrics(settings)], named).method("collect")
+    between = settings.get("between")
+    models = (
+        against(log, settings, settings.get("command"))
+        if has_baseline
+        else ({"between": between} if between else {}) | groups_of(settings, between or MODEL)
+    )
+    but = ["by", *named.pop("but", [])]
+    return call(verb, log, *given, **(named | models | settings.keywords(verb, own, but=but)))
 
 
-def _rank(settings: Settings) -> CallNode:
+def _compare(settings: Settings) -> Call:
+    return _of_models(settings, compare, *_metrics(settings)).method("collect")
+
+
+def _rank(settings: Settings) -> Call:
+    return _of_models(settings, rank, _one_metric(settings), has_baseline=False).method("collect")
+
+
+def _gap(settings: Settings) -> Call:
+    _check_over(settings)
     log, own = log_or_state(settings)
-    between = settings.given("between")
-    named = between | groups_of(settings, between.get("between", MODEL)) | settings.slices() | settings.given("ci")
-    named |= own.given("cluster") | own.roles() | own.passes()
-    return Call(NamedValue("mlm.rank", rank), [log, _one_metric(settings)], named).method("collect")
-
-
-def _gap(settings: Settings) -> CallNode:
-    log, own = log_or_state(settings)
-    named = _over(settings) | settings.given("by", "ci") | own.given("cluster") | own.roles() | own.passes()
     metrics = _metrics(settings)
-    asked = metrics[0] if len(metrics) == 1 else metrics
-    return Call(NamedValue("mlm.gap", gap), [log, asked], named).method("collect")
+    given = metrics[0] if len(metrics) == 1 else metrics
+    return call(gap, log, given, **settings.keywords(gap, own)).method("collect")
 
 
-def _decompose(settings: Settings) -> CallNode:
-    log, own = log_or_state(settings)
-    log, named = against(log, settings, "decompose")
-    named = _over(settings) | {"between": MODEL} | {name: named[name] for name in named if name != "slices"}
-    named |= settings.given("ci") | own.given("cluster") | own.roles() | own.passes()
-    return Call(NamedValue("mlm.decompose", decompose), [log, _one_metric(settings)], named).method("collect")
+def _decompose(settings: Settings) -> Call:
+    _check_over(settings)
+    return _of_models(settings, decompose, _one_metric(settings), between=MODEL).method("collect")
 
 
-def _drift(settings: Settings) -> CallNode:
-    log, own = log_or_state(settings)
-    log, named = against(log, settings, "drift")
-    named = {"between": MODEL} | named | settings.given("bins") | own.given("cluster") | own.roles()
-    # A file that serves other commands may read a log file by file, which are no ranges of scores.
-    by_file = own.file.get("passes") == "files" and settings.options["passes"] is None
-    named |= {} if by_file else own.passes()
-    return Call(NamedValue("mlm.drift", drift), [log], named).method("collect")
-
-
-def _over(settings: Settings) -> dict[str, Any]:
-    named = settings.given("over")
-    if not named:
+def _check_over(settings: Settings) -> None:
+    if not settings.get("over"):
         raise ParameterError(f"{settings.get('command')} needs the columns of the slices: --over country.")
-    return named
 
 
-def _one_metric(settings: Settings) -> CallNode:
+def _drift(settings: Settings) -> Call:
+    # A file that serves other commands may read a log file by file, which are no ranges of scores.
+    by_file = settings.file.get("passes") == "files" and settings.options["passes"] is None
+    but = ["passes", "memory"] if by_file else []
+    return _of_models(settings, drift, between=MODEL, but=but).method("collect")
+
+
+def _one_metric(settings: Settings) -> Code:
     """The metric of a command that looks at one; of those that a file has for all commands, the first."""
     metrics = _metrics(settings)
     if len(metrics) > 1 and settings.options["metrics"]:
@@ -111,81 +107,79 @@ def _one_metric(settings: Settings) -> CallNode:
     return metrics[0]
 
 
-def _slices(settings: Settings) -> CallNode:
+def _slices(settings: Settings) -> Call:
     log, own = log_or_state(settings)
     metric = _one_metric(settings)
-    change: dict[str, Any] = {}
-    # A file that serves other commands may have a baseline: slices that became worse are found where one is typed.
-    if settings.options["baseline"] is not None:
-        log, change = against(log, settings, "slices")
-        change = {name: change[name] for name in ("between", "baseline") if name in change}
-        change |= {"pairs": False} if settings.get("unpaired") else {}
     if not settings.get("features"):
         raise ParameterError("slices needs the columns to search: --features country device.")
-    named = settings.given("by", "depth", "k", "min_samples", "worse", "top", "bins")
-    named |= change | own.given("cluster") | own.roles() | own.passes()
-    return Call(NamedValue("mlm.find_slices", find_slices), [log, metric, settings.get("features")], named)
+    # A file that serves other commands may have a baseline: slices that became worse are found where one is typed.
+    is_change = settings.options["baseline"] is not None
+    named = settings.keywords(find_slices, own, but=["features", *([] if is_change else ["pairs"])])
+    if is_change:
+        change = against(log, settings, "slices")
+        named |= {name: change[name] for name in ("between", "baseline") if name in change}
+    return call(find_slices, log, metric, settings.get("features"), **named)
 
 
-def _curve(settings: Settings) -> CallNode:
+def _curve(settings: Settings) -> Call:
     kind = settings.get("kind")
     if kind is None:
         raise ParameterError(
             "curve needs its kind: --kind roc (or pr, det, gain, threshold, decision, calibration, scores)."
         )
     log, own = log_or_state(settings)
-    given = settings.get("metrics") if kind == "threshold" else settings.options["metrics"]
-    # A file that serves other commands has a level of intervals, which not every curve takes.
-    level = settings.given("ci") if settings.options["ci"] is not None or kind in WITH_INTERVALS else {}
-    named = settings.given("by") | settings.slices() | settings.given("points", "bins") | level | own.roles()
-    # As with the level, for the cluster.
-    named |= own.given("cluster") if "ci" in named or settings.options["cluster"] is not None else {}
-    # And passes, which a curve without bins has none of.
-    takes_passes = "bins" in named or kind in OF_BINS or settings.options["passes"] is not None
-    named |= own.passes() if takes_passes else {}
-    return Call(NamedValue("mlm.curve", curve), [log, kind, *metrics_of(given or [])], named).method("collect")
+    metrics = metrics_in(settings) if kind == "threshold" or settings.options["metrics"] else []
+    # A file that serves other commands has intervals, clusters and passes, which not every curve takes.
+    is_typed = {name: settings.options[name] is not None for name in ("ci", "cluster", "passes")}
+    has_ci = is_typed["ci"] or (kind in WITH_INTERVALS and settings.get("ci") is not None)
+    takes = {
+        "ci": has_ci,
+        "cluster": has_ci or is_typed["cluster"],
+        "passes": settings.get("bins") is not None or kind in OF_BINS or is_typed["passes"],
+    }
+    but = [name for name, is_taken in takes.items() if not is_taken] + (
+        [] if takes["passes"] else ["memory", "progress"]
+    )
+    return call(curve, log, kind, *metrics, **settings.keywords(curve, own, but=but)).method("collect")
 
 
-def _state(settings: Settings) -> CallNode:
-    named = settings.given("by", "buckets", "cluster") | _paired(settings) | settings.passes() | settings.roles()
-    made = Call(NamedValue("mlm.state", state), [log_of(settings), *_metrics(settings)], named)
+def _state(settings: Settings) -> Call:
+    made = call(state, log_of(settings), *_metrics(settings), **settings.keywords(state), **_paired(settings))
     file = settings.get("output")
-    written = settings.given("overwrite") | opened(settings, file)
-    return Call(NamedValue("mlm.write_state", write_state), [made, file], written)
+    return call(write_state, made, file, **settings.keywords(write_state), **settings.opened(file))
 
 
 def _paired(settings: Settings) -> dict[str, Any]:
-    """The column of the models that a state is to compare."""
-    return {"between": settings.get("paired")} if settings.get("paired") else {}
+    """The column of the models that a state is to compare: a file has that of other commands."""
+    return {"between": settings.options["between"]} if settings.options["between"] else {}
 
 
-def _update(settings: Settings) -> CallNode:
-    paths = settings.get("logs")
-    if settings.get("log_format") not in (None, "parquet"):
-        raise ParameterError("update folds parquet files only: leave out --log-format.")
-    named: dict[str, Any] = settings.given("by", "buckets", "cluster") | _paired(settings)
-    named |= preparation(settings) | settings.given("gone") | settings.roles()
-    named |= {"progress": False} if settings.get("quiet") else {}
-    source, folder = paths[0] if len(paths) == 1 else paths, settings.get("into")
-    named |= opened(settings, *paths, folder)
-    return Call(NamedValue("mlm.update_states", update_states), [source, folder, *_metrics(settings)], named)
+def _update(settings: Settings) -> Call:
+    paths, folder = settings.get("logs"), settings.get("into")
+    named = settings.keywords(update_states) | _paired(settings) | preparation(settings)
+    named |= settings.opened(*paths, folder)
+    return call(update_states, given_paths(settings), folder, *_metrics(settings), **named)
 
 
-def _finish(settings: Settings) -> CallNode:
+def _finish(settings: Settings) -> Call:
     states = where(states_of(settings), settings.get("where") or [])
-    named = settings.given("by") | settings.slices() | settings.given("per", "min_samples", "tidy", "ci", "anytime")
-    metrics = metrics_of(settings.get("metrics") or [])
-    return Call(NamedValue("mlm.finish", finish), [states, *metrics], named).method("collect")
+    return call(finish, states, *metrics_in(settings), **settings.keywords(finish)).method("collect")
 
 
-def _metrics(settings: Settings) -> list[CallNode]:
-    metrics = metrics_of(settings.get("metrics") or [])
+def _report(settings: Settings) -> Call:
+    metrics = metrics_in(settings)
+    has_baseline = settings.get("baseline") is not None
+    return _of_models(settings, report, *([metrics] if metrics else []), has_baseline=has_baseline)
+
+
+def _metrics(settings: Settings) -> list[Code]:
+    metrics = metrics_in(settings)
     if not metrics:
         raise ParameterError("no metric is asked for: -m METRIC, such as -m f1 log_loss (`mlm metrics` lists all).")
     return metrics
 
 
-CALLS: dict[str, Callable[[Settings], CallNode]] = {
+CALLS: dict[str, Callable[[Settings], Call]] = {
     "check": _check,
     "evaluate": _evaluate,
     "compare": _compare,
@@ -195,52 +189,9 @@ CALLS: dict[str, Callable[[Settings], CallNode]] = {
     "decompose": _decompose,
     "drift": _drift,
     "curve": _curve,
-    "gate": gate_of,
+    "report": _report,
+    "gate": lambda settings: gate_of(gates_in(settings)),
     "state": _state,
     "update": _update,
     "finish": _finish,
 }
-
-
-# -- reports -----------------------------------------------------------------------------------------------------------
-
-
-def write_reports(settings: Settings) -> bytes:
-    """Write the report; a place that cannot be written to is refused before anything is computed."""
-    overwrite = bool(settings.get("overwrite"))
-    for file in _files_of(settings):
-        check_place(file, settings.inputs(), overwrite=overwrite)
-    made = _report_of(settings).run()
-    # A comment that is written after the page links to it.
-    for file in _files_of(settings):
-        made.save(file, overwrite=overwrite)
-    return b""
-
-
-def report_program(settings: Settings) -> str:
-    """The same in Python."""
-    overwrite = ", overwrite=True" if settings.get("overwrite") else ""
-    saves = [f"report.save({text_of(file.as_posix())}{overwrite})\n" for file in _files_of(settings)]
-    return program(_report_of(settings), "report") + "".join(saves)
-
-
-def _files_of(settings: Settings) -> list[Path]:
-    files = [place_here(file) for file in settings.get("outputs") or []]
-    if not files:
-        raise ParameterError("report writes a page or a comment: -o report.html, -o comment.md, or both.")
-    for file in files:
-        if file.suffix.lower() not in (*PAGES, *COMMENTS):
-            raise ParameterError(f"{file}: a report is a page (.html) or a comment (.md).")
-    return sorted(files, key=lambda file: file.suffix.lower() in COMMENTS)
-
-
-def _report_of(settings: Settings) -> CallNode:
-    log, own = log_or_state(settings)
-    if settings.get("baseline") is not None:
-        log, named = against(log, settings, "report")
-    else:
-        between = settings.given("between")
-        named = between | groups_of(settings, between.get("between", MODEL)) | settings.slices()
-    named |= own.given("features", "cluster") | settings.given("ci", "title", "static") | own.roles() | own.passes()
-    metrics: list[Any] = metrics_of(settings.get("metrics") or [])
-    return Call(NamedValue("mlm.report", report), [log, *([metrics] if metrics else [])], named)

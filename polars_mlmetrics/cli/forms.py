@@ -24,8 +24,12 @@ from polars_mlmetrics.errors import FileError, ParameterError
 from polars_mlmetrics.places.files import FILES
 from polars_mlmetrics.places.finding import place_of
 from polars_mlmetrics.places.place import Address, Place, Places, TakenError, is_url
+from polars_mlmetrics.reporting.drawing import drawn
+from polars_mlmetrics.reporting.plots import plot
 
-ENDINGS = {".csv": "csv", ".json": "json", ".md": "md", ".parquet": "parquet", ".txt": "table", ".xml": "junit"}
+ENDINGS = {
+    ".csv": "csv", ".json": "json", ".md": "md", ".parquet": "parquet", ".svg": "svg", ".txt": "table", ".xml": "junit",
+}  # fmt: skip
 OF_PIPELINES = ("junit", "github")
 """The forms of what `gate` and `check` found."""
 DIGITS = 3
@@ -83,6 +87,8 @@ class Form(NamedTuple):
             written = BytesIO()
             table.write_parquet(written)
             return written.getvalue()
+        if self.kind == "svg":
+            return drawn([plot(table).to_dict()], static=True)[0].encode()
         below = "".join(f"\n{fill(note, self.width)}\n" for note in notes)
         return (self._text(table, settings) + below).encode()
 
@@ -97,7 +103,7 @@ class Form(NamedTuple):
             found = outcomes(table, command)
             return junit(found, command) if self.kind == "junit" else github(found)
         if self.kind == "table" and settings.get("command") == "check":
-            is_quick = bool(settings.get("quick"))
+            is_quick = settings.get("thorough") is False
             return problem_lines(table, self.width, is_quick=is_quick, colour=self.colour)
         shown = Shown.of(table, settings, is_cut=self.is_cut)
         if self.kind == "md":
@@ -191,6 +197,8 @@ def problem_lines(found: pl.DataFrame, width: int, *, is_quick: bool, colour: bo
 def _not_seen(found: pl.DataFrame, width: int, *, is_quick: bool) -> list[str]:
     """Notes on the parts that were not looked at."""
     counts = dict(found.filter(pl.col("severity") == SIZES).select("problem", "count").iter_rows())
+    if "rows" not in counts:
+        return [_filled("The rows were not looked at: these files cannot be read together.", width, "")]
     about = "The log has no column of samples, so no copies and no contradictions were looked for: --sample names it."
     return [] if is_quick or "samples" in counts or counts.get("rows") == 0 else [_filled(about, width, "")]
 
@@ -205,7 +213,7 @@ def _paragraph(row: dict[str, Any], width: int, *, colour: bool) -> str:
 
 
 def _count(row: dict[str, Any]) -> str:
-    if row["count"] is None:
+    if row["count"] is None or row["of"] == "files":
         return ""
     share = (
         "" if row["share"] is None else f" ({row['share']:.3g})" if row["share"] < 0.001 else f" ({row['share']:.1%})"
@@ -214,7 +222,7 @@ def _count(row: dict[str, Any]) -> str:
 
 
 def _such(row: dict[str, Any]) -> list[str]:
-    such = [f"Such as {row['examples'][0]}"] if row["examples"] else []
+    such = [f"Such as {row['examples'][0]}"] if row["examples"] and row["of"] != "files" else []
     return [*such, *([row["meaning"]] if row["meaning"] else [])]
 
 

@@ -3,142 +3,215 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
+from polars.exceptions import PolarsError
 
 from polars_mlmetrics.adapters.scan import scan
 from polars_mlmetrics.analysis.compare import compare
 from polars_mlmetrics.analysis.evaluate import evaluate
 from polars_mlmetrics.analysis.finish import finish
-from polars_mlmetrics.analysis.gate import gate
-from polars_mlmetrics.analysis.rules import warn
-from polars_mlmetrics.cli.calls import COL, Call, CallNode, Function, NamedValue, Operation, done
-from polars_mlmetrics.cli.logs import against, log_or_state, opened
-from polars_mlmetrics.cli.metric_texts import metrics_of
-from polars_mlmetrics.cli.settings import Settings
-from polars_mlmetrics.errors import ParameterError, unknown
+from polars_mlmetrics.analysis.gate import gate, is_value
+from polars_mlmetrics.analysis.rules import BASELINE, warn
+from polars_mlmetrics.checks.statuses import FIRST, LAST
+from polars_mlmetrics.cli.calls import Call, Code, Lambda, call, code_of, col, dtype_code, operation
+from polars_mlmetrics.cli.logs import against, log_or_state
+from polars_mlmetrics.cli.metric_texts import metrics_in
+from polars_mlmetrics.cli.pipelines import NUMBERS
+from polars_mlmetrics.cli.settings import OF_LOG, Settings
+from polars_mlmetrics.errors import FileError, ParameterError, unknown, words_of
 from polars_mlmetrics.metrics.decisions import n_samples
+from polars_mlmetrics.places.finding import found_files
+from polars_mlmetrics.states.folders import REMOTE_LOG
 
 
-def gate_of(settings: Settings) -> CallNode:
-    """The gates of all rules: one for each table, slicing and slice that rules are about."""
+@dataclass
+class Gate:
+    """The gates of some rules on one table: one for each slicing and slice that rules are about."""
+
+    table: Call
+    rules: Sequence[Written]
+    named: dict[str, Any]
+    earlier: Code | None = None
+    """The table of an earlier run."""
+    is_lazy: bool = True
+
+    @cached_property
+    def _rows(self) -> pl.DataFrame:
+        """The table, which is made once for all rules."""
+        rows: pl.DataFrame = self.table.value.lazy().collect()
+        return rows
+
+    @property
+    def source(self) -> pl.LazyFrame:
+        """The log or the state of the table, or itself where it was saved."""
+        of = code_of(self.table.given[0]).value if self.is_lazy else self.table.value
+        source: pl.LazyFrame = of.lazy()
+        return source
+
+    @property
+    def code(self) -> Call:
+        """The call of the library."""
+        places = dict.fromkeys(rule.place for rule in self.rules)
+        if list(places) == [()]:
+            return self._of(self.table.giving(lambda: self._rows), ())
+
+        def body(rows: Code) -> Code:
+            gates = [self._of(rows, place) for place in places]
+            return gates[0] if len(gates) == 1 else Call("pl.concat", pl.concat, [gates])
+
+        table = self.table.method("collect") if self.is_lazy else self.table
+        return table.giving(lambda: self._rows).method("pipe", Lambda("table", body, lambda: None))
+
+    def _of(self, table: Code, place: Sequence[tuple[str, str]]) -> Call:
+        tried = {rule.text: rule.code for rule in self.rules if rule.place == place}
+        earlier = {} if self.earlier is None else {"baseline": _part(self.earlier, place)}
+        return call(gate, _part(table, place), tried, **self.named, **earlier)
+
+    def numbers(self) -> list[pl.DataFrame]:
+        """The numbers behind each rule and row: the value, the bound, the baseline and the difference from it."""
+        return [self._numbers_of(rule) for rule in self.rules]
+
+    def _numbers_of(self, rule: Written) -> pl.DataFrame:
+        rows: pl.DataFrame = _part(self.table.giving(lambda: self._rows), rule.place).value
+        keys = list(takewhile(lambda name: not is_value(name, rows.schema[name]), rows.columns))
+        if self.earlier is not None:
+            earlier: pl.DataFrame = _part(self.earlier, rule.place).value
+            others = {name: f"{name}{BASELINE}" for name in earlier.columns if name not in keys}
+            rows = _joined(rows, earlier.rename(others), keys)
+        column, bound = rule.read.column, code_of(rule.read.bound).value
+        value, baseline = ("value", "baseline_value") if rule.is_difference else (column, f"{column}{BASELINE}")
+        read = [
+            pl.col(value),
+            bound if isinstance(bound, pl.Expr) else pl.lit(bound),
+            pl.col(baseline) if baseline in rows.columns else pl.lit(None),
+        ]
+        of_value, of_bound, of_baseline = (each.cast(pl.Float64, strict=False) for each in read)
+        numbers = dict(zip(NUMBERS, (of_value, of_bound, of_baseline, of_value - of_baseline), strict=True))
+        return rows.select(pl.lit(rule.text).alias(FIRST), *keys, **numbers)
+
+
+def _joined(rows: pl.DataFrame, others: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
+    if not keys:
+        return rows.hstack(others)
+    return rows.join(others, on=list(keys), how="left", nulls_equal=True, maintain_order="left")
+
+
+def gates_in(settings: Settings) -> list[Gate]:
+    """The gates on values, and those on differences of models."""
     rules = rules_of(settings)
-    named = settings.given("on_undefined", "on_flag", "min_samples")
-    earlier = _saved(settings.get("against"), settings) if settings.get("against") else None
+    given = settings.keywords(gate, but=["table"])
     of_values = [rule for rule in rules if not rule.is_difference]
     of_differences = [rule for rule in rules if rule.is_difference]
-    parts = []
+    gates = []
     if of_values:
-        parts.append(_gates(_table_of(settings), _by_place(of_values), named, earlier))
+        table = _table_of(settings)
+        earlier = _saved(settings.get("against"), settings, like=table) if settings.get("against") else None
+        gates.append(Gate(table, of_values, given, earlier, is_lazy=not settings.get("table")))
     if of_differences:
-        parts.append(_gates(_differences(settings, of_differences), _by_place(of_differences), named, None))
-    return parts[0] if len(parts) == 1 else _stacked(parts)
+        gates.append(Gate(_differences(settings, of_differences), of_differences, given))
+    return gates
 
 
-def _stacked(parts: Sequence[CallNode]) -> CallNode:
-    """Several results as one; what they do not share comes last, and so the status is put there again."""
-    stacked = Call(NamedValue("pl.concat", pl.concat), [list(parts)], {"how": "diagonal_relaxed"})
-    ends = ["status", "reason"]
-    return stacked.method("select", Call(NamedValue("pl.exclude", pl.exclude), ends), *ends)
+def gate_of(gates: Sequence[Gate]) -> Call:
+    """The gates of all rules as one table; what they do not share comes last, and so the status is put there again."""
+    parts = [each.code for each in gates]
+    if len(parts) == 1:
+        return parts[0]
+    stacked = Call("pl.concat", pl.concat, [parts], {"how": "diagonal_relaxed"})
+    return stacked.method("select", Call("pl.exclude", pl.exclude, LAST), *LAST)
 
 
-def _by_place(rules: Sequence[Written]) -> list[list[Written]]:
-    """The rules of each place, in the order of the first of each."""
-    places = dict.fromkeys(rule.place for rule in rules)
-    return [[rule for rule in rules if rule.place == place] for place in places]
+def with_numbers(found: pl.DataFrame, gates: Sequence[Gate]) -> pl.DataFrame:
+    """The table of a gate, with the numbers that its rules compared, unless a key has the name of one."""
+    if not set(NUMBERS).isdisjoint(found.columns):
+        return found
+    numbers = pl.concat([each for one in gates for each in one.numbers()], how="diagonal_relaxed")
+    keys = [name for name in numbers.columns if name in found.columns]
+    return found.join(numbers.unique(keys), on=keys, how="left", nulls_equal=True, maintain_order="left")
 
 
-def _gates(
-    table: CallNode, places: Sequence[Sequence[Written]], named: dict[str, Any], earlier: CallNode | None
-) -> CallNode:
-    """A gate of a table; where rules are about a part of it, the gates of these parts."""
-    if len(places) == 1 and not places[0][0].place:
-        return _gate(table, places[0], named, earlier)
-
-    def body(rows: CallNode) -> CallNode:
-        gates = [_gate(rows, rules, named, earlier) for rules in places]
-        return gates[0] if len(gates) == 1 else Call(NamedValue("pl.concat", pl.concat), [gates])
-
-    if not isinstance(table, NamedValue):
-        table = table.method("collect")
-    return table.method("pipe", Function(body, "table", lambda: None))
-
-
-def _gate(table: CallNode, rules: Sequence[Written], named: dict[str, Any], earlier: CallNode | None) -> CallNode:
-    place = rules[0].place
-    given = {**named, **({} if earlier is None else {"baseline": _part(earlier, place)})}
-    tried = {rule.text: rule.node for rule in rules}
-    return Call(NamedValue("mlm.gate", gate), [_part(table, place), tried], given)
-
-
-def _part(table: CallNode, place: Sequence[tuple[str, str]]) -> CallNode:
+def _part(table: Code, place: Sequence[tuple[str, str]]) -> Code:
     """The rows of a place."""
     for column, value in place:
-        table = table.method("filter", Operation(Call(COL, [column]), "==", value))
-    if any(column == "metric" for column, _ in place):
-        table = table.method("drop", "metric")
-    return table
+        table = table.method("filter", operation(col(column), "==", value))
+    return table.method("drop", "metric") if any(column == "metric" for column, _ in place) else table
 
 
 # -- tables ------------------------------------------------------------------------------------------------------------
 
 
-def _table_of(settings: Settings) -> CallNode:
+def _table_of(settings: Settings) -> Call:
     """The table of a gate: one that was saved, or what a log gives."""
-    saved = settings.get("table_file")
+    saved = settings.get("table")
     if saved and settings.get("logs"):
         raise ParameterError("a gate tries its rules on a log or on a table (--table): give one of them.")
     return _saved(saved, settings) if saved else _of_log_or_state(settings)
 
 
-def _of_log_or_state(settings: Settings) -> CallNode:
+def _of_log_or_state(settings: Settings) -> Call:
     metrics = _metrics(settings)
-    if settings.get("min_samples") is not None and "n_samples" not in [each.run().output_name for each in metrics]:
-        metrics.insert(0, Call(NamedValue("mlm.n_samples", n_samples)))
-    named = settings.given("by") | settings.slices() | settings.given("ci", "anytime")
+    if settings.get("min_samples") is not None and "n_samples" not in [each.value.output_name for each in metrics]:
+        metrics.insert(0, call(n_samples))
     log, own = log_or_state(settings)
     if own is settings:
-        named |= settings.given("cluster") | settings.passes() | settings.roles()
-        return Call(NamedValue("mlm.evaluate", evaluate), [log, *metrics], named)
-    if own.given("cluster", "passes", "memory") or own.roles():
+        return call(evaluate, log, *metrics, **settings.keywords(evaluate, but=["min_samples"]))
+    if own.roles() or any(own.get(name) is not None for name in OF_LOG):
         raise ParameterError("a gate on states takes no --cluster, --passes or roles: the states hold theirs.")
-    return Call(NamedValue("mlm.finish", finish), [log, *metrics], named)
+    return call(finish, log, *metrics, **settings.keywords(finish, but=["min_samples"]))
 
 
-def _differences(settings: Settings, rules: Sequence[Written]) -> CallNode:
+def _differences(settings: Settings, rules: Sequence[Written]) -> Call:
     """The differences of models from the baseline, a row for each metric."""
-    if settings.get("table_file"):
+    if settings.get("table"):
         raise ParameterError("side = 'difference' needs a log, or a table of an earlier run: --against FILE.")
     metrics = _metrics(settings)
-    names = [metric.run().output_name for metric in metrics]
+    names = [metric.value.output_name for metric in metrics]
     for rule in rules:
         asked = dict(rule.place)["metric"]
         if asked not in names:
             raise ParameterError(f"[[gate]]: {unknown('metric', asked, names, of='one of -m')}")
     log, own = log_or_state(settings)
-    log, named = against(log, settings, "gate")
-    named |= settings.given("ci", "anytime") | own.given("cluster") | own.roles()
-    return Call(NamedValue("mlm.compare", compare), [log, *metrics], named)
+    given = against(log, settings, "gate") | settings.keywords(compare, own, but=["by", "passes", "memory", "progress"])
+    return call(compare, log, *metrics, **given)
 
 
-def _metrics(settings: Settings) -> list[CallNode]:
+def _metrics(settings: Settings) -> list[Code]:
     if not settings.get("logs"):
         raise ParameterError("gate needs a log, before the options, or a table: mlm gate LOG -m f1 --rule 'f1 >= 0.8'.")
-    metrics = metrics_of(settings.get("metrics") or [])
+    metrics = metrics_in(settings)
     if not metrics:
         raise ParameterError("gate needs the metrics of its rules: -m f1, or metrics = ['f1'] in the file of -c.")
     return metrics
 
 
-def _saved(path: str, settings: Settings) -> CallNode:
-    """A table that was saved. Other forms than parquet do not keep the types of keys, nor what is null and NaN."""
-    if Path(path).suffix.lower() != ".parquet":
-        raise ParameterError(f"{path}: a gate reads tables of parquet: write them with -o FILE.parquet.")
-    call = Call(NamedValue("mlm.scan", scan), [path], opened(settings, path)).method("collect")
-    return done(call, call.run())
+def _saved(path: str, settings: Settings, like: Code | None = None) -> Call:
+    """A table that was saved. Texts of csv and json become keys of the types that the table of this run has."""
+    suffix = Path(path).suffix.lower()
+    if suffix == ".parquet":
+        return call(scan, path, **settings.opened(path)).method("collect")
+    if suffix not in (".csv", ".json"):
+        raise ParameterError(f"{path}: a gate reads tables of parquet, csv and json: write them with -o FILE.parquet.")
+    found_files(path, None, instead=REMOTE_LOG)
+    wanted = pl.Schema() if like is None else like.value.lazy().collect_schema()
+    texts = {name: dtype_code(dtype) for name, dtype in wanted.items() if dtype == pl.String}
+    try:
+        if suffix == ".csv":  # read as numbers, 01 and 1 would be one key
+            known = {name: texts[name] for name in pl.read_csv(path, n_rows=0).columns if name in texts}
+            read = Call("pl.read_csv", pl.read_csv, [path], {"infer_schema_length": None, "schema_overrides": known})
+        else:
+            read = Call("pl.read_json", pl.read_json, [path], {"infer_schema_length": None})
+        found: pl.Schema = read.value.schema
+    except PolarsError as error:
+        raise FileError(f"{path} cannot be read as {suffix[1:]}: {words_of(error)}") from None
+    types = {name: dtype_code(dtype) for name, dtype in wanted.items() if name in found and found[name] != dtype}
+    return read.method("cast", types) if types else read
 
 
 # -- rules -------------------------------------------------------------------------------------------------------------
@@ -147,7 +220,6 @@ NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 COLUMN = r"[^\s<>=!+]+"
 RULE = rf"\s*({COLUMN})\s*(>=|<=|==|!=|>|<)\s*(?:({NUMBER})|({COLUMN})(?:\s+([+-])\s+({NUMBER}))?)\s*"
 SIDES = {"value": "", "low": "_low", "high": "_high", "difference": ""}
-WARN = NamedValue("mlm.warn", warn)
 EXAMPLES = {"sliced_by": "country", "slice": "country=DE"}
 
 
@@ -155,24 +227,26 @@ class Written(NamedTuple):
     """A rule: how it is written, what it is, and which rows of the table it is about."""
 
     text: str
-    node: CallNode
+    read: Read
+    is_warning: bool = False
+    """Whether it closes no gate."""
     place: tuple[tuple[str, str], ...] = ()
     """Columns and what they hold in these rows."""
     is_difference: bool = False
     """Whether it is about the difference of models, which is a table of its own."""
 
     @property
-    def is_warning(self) -> bool:
-        """Whether it closes no gate."""
-        return isinstance(self.node, Call) and self.node.function == WARN
+    def code(self) -> Code:
+        """The rule as the library takes it."""
+        rule = operation(self.read.left, self.read.sign, self.read.bound)
+        return call(warn, rule) if self.is_warning else rule
 
 
 def rules_of(settings: Settings) -> list[Written]:
     """The rules of a gate: those of the command line, or else those of the file."""
-    typed = [Written(text, _rule(text, is_warning=False)) for text in settings.get("rule") or []]
-    typed += [Written(text, _rule(text, is_warning=True)) for text in settings.get("warn") or []]
-    has_table = bool(settings.get("against"))
-    written = typed or [_of_entry(entry, settings, of_table=has_table) for entry in settings.file.get("gate", [])]
+    typed = [Written(text, _rule(text)) for text in settings.get("rule") or []]
+    typed += [Written(text, _rule(text), is_warning=True) for text in settings.get("warn") or []]
+    written = typed or list(_of_file(settings))
     if not written:
         raise ParameterError("a gate needs a rule: --rule 'f1 >= 0.8', or [[gate]] in the file of -c.")
     rules: dict[str, Written] = {}
@@ -183,7 +257,13 @@ def rules_of(settings: Settings) -> list[Written]:
     return list(rules.values())
 
 
-def _of_entry(entry: Mapping[str, Any], settings: Settings, *, of_table: bool) -> Written:
+def _of_file(settings: Settings) -> Iterator[Written]:
+    for place, entry in enumerate(settings.file.get("gate", [])):
+        with settings.naming("gate", place):
+            yield _of_entry(entry, settings)
+
+
+def _of_entry(entry: Mapping[str, Any], settings: Settings) -> Written:
     """A rule of a file."""
     missing = [key for key in ("metric", "op", "bound") if key not in entry]
     if missing:
@@ -191,25 +271,17 @@ def _of_entry(entry: Mapping[str, Any], settings: Settings, *, of_table: bool) -
     metric, side, end = entry["metric"], entry.get("side", "value"), f"{entry['op']} {entry['bound']}"
     if side not in SIDES:
         raise ParameterError(f"[[gate]]: {unknown('side', side, SIDES, of='one of the sides')}")
-    is_warning = bool(entry.get("warn", False))
-    place = _place_of(entry, settings)
-    words = _words_of(place)
+    is_warning, place = bool(entry.get("warn", False)), _place_of(entry, settings)
     if side != "difference":
         text = f"{metric}{SIDES[side]} {end}"
-        return Written(text + words, _rule(text, is_warning=is_warning), place)
-    text = f"{metric} - baseline {end}"
-    if of_table:
-        return Written(text + words, _difference(entry, is_warning=is_warning), place)
-    of_metric = (*place, ("metric", metric))
-    return Written(text + words, _rule(f"difference {end}", is_warning=is_warning), of_metric, is_difference=True)
-
-
-def _difference(entry: Mapping[str, Any], *, is_warning: bool) -> CallNode:
-    """A rule on the difference of a column from that of an earlier table."""
-    checked = _rule(f"{entry['metric']} {entry['op']} {entry['bound']}", is_warning=False)
-    assert isinstance(checked, Operation)
-    less = Operation(checked.left, "-", Call(COL, [f"{entry['metric']}_baseline"]))
-    return _as_warning(Operation(less, checked.sign, checked.right), is_warning)
+        return Written(text + _words_of(place), _rule(text), is_warning, place)
+    text = f"{metric} - baseline {end}{_words_of(place)}"
+    if settings.get("against"):
+        read = _rule(f"{metric} {end}")
+        left = operation(read.left, "-", col(f"{metric}{BASELINE}"))
+        return Written(text, read._replace(left=left, column=metric), is_warning, place)
+    read = _rule(f"difference {end}")
+    return Written(text, read, is_warning, (*place, ("metric", metric)), is_difference=True)
 
 
 def _place_of(entry: Mapping[str, Any], settings: Settings) -> tuple[tuple[str, str], ...]:
@@ -218,9 +290,9 @@ def _place_of(entry: Mapping[str, Any], settings: Settings) -> tuple[tuple[str, 
     for key, value in place:
         if not isinstance(value, str):
             raise ParameterError(f"[[gate]]: {key} is a text such as {EXAMPLES[key]!r}, not {value!r}.")
-        if settings.get("table_file"):
+        if settings.get("table"):
             continue
-        slicings = [_slicing(each) for each in settings.slices().get("slices", [])]
+        slicings = settings.slicings()
         if not slicings:
             raise ParameterError(f"[[gate]]: {key} = {value!r} needs slices, such as slices = ['country'].")
         if key == "sliced_by" and value not in ("", *slicings):
@@ -228,28 +300,27 @@ def _place_of(entry: Mapping[str, Any], settings: Settings) -> tuple[tuple[str, 
     return place
 
 
-def _slicing(columns: Any) -> str:
-    return columns if isinstance(columns, str) else ", ".join(map(str, columns))
-
-
 def _words_of(place: Sequence[tuple[str, str]]) -> str:
     words = {"sliced_by": "by", "slice": "where"}
     return "".join(f" {words[key]} {value or 'all'}" for key, value in place)
 
 
-def _rule(text: str, *, is_warning: bool) -> CallNode:
+class Read(NamedTuple):
+    """The parts of a rule: what it compares, how, with what; and the column that it judges."""
+
+    left: Code
+    sign: str
+    bound: Any
+    column: str
+
+
+def _rule(text: str) -> Read:
     found = re.fullmatch(RULE, text)
     if found is None:
         raise ParameterError(f"{text!r} is no rule: write 'f1 >= 0.8', 'f1_low >= 0.75' or 'f1 >= f1_baseline - 0.01'.")
     column, sign, number, other, plus, more = found.groups()
-    bound: Any = _number(number) if other is None else Call(COL, [other])
-    if plus:
-        bound = Operation(bound, plus, _number(more))
-    return _as_warning(Operation(Call(COL, [column]), sign, bound), is_warning)
-
-
-def _as_warning(rule: CallNode, is_warning: bool) -> CallNode:
-    return Call(WARN, [rule]) if is_warning else rule
+    bound: Any = _number(number) if other is None else col(other)
+    return Read(col(column), sign, operation(bound, plus, _number(more)) if plus else bound, column)
 
 
 def _number(text: str) -> float:

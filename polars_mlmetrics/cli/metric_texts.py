@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars_mlmetrics.metrics  # noqa: F401  (it fills the catalogue)
-from polars_mlmetrics.cli.calls import Call, CallNode, NamedValue
+from polars_mlmetrics.cli.calls import Call, Code
+from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.data.roles import ROLE_NAMES
 from polars_mlmetrics.errors import ParameterError, did_you_mean
 from polars_mlmetrics.formula.declaration import CATALOGUE, Declaration
@@ -17,10 +18,16 @@ from polars_mlmetrics.formula.declare import make
 OPENING, CLOSING, QUOTES = "[{", "]}", "\"'"
 
 
-def metrics_of(given: Sequence[Any]) -> list[CallNode]:
+def metrics_in(settings: Settings) -> list[Code]:
+    """The metrics that a command is given."""
+    with settings.naming("metrics"):
+        return metrics_of(settings.get("metrics") or [])
+
+
+def metrics_of(given: Sequence[Any]) -> list[Code]:
     """The metrics of a list of texts and TOML tables; no two have one name."""
     metrics = [_of_table(each) if isinstance(each, Mapping) else _of_text(each) for each in given]
-    names = Counter(metric.run().output_name for metric in metrics)
+    names = Counter(metric.value.output_name for metric in metrics)
     for name, count in names.items():
         if count > 1:
             raise ParameterError(f"{count} metrics are called {name!r}: write one as other_name={name}:...")
@@ -38,7 +45,7 @@ def known(name: str) -> Declaration:
     raise ParameterError(f"there is no metric {name!r}.{did_you_mean(name, CATALOGUE)} Type `mlm metrics` for a list.")
 
 
-def _of_text(text: Any) -> CallNode:
+def _of_text(text: Any) -> Code:
     if not isinstance(text, str):
         raise ParameterError(f"a metric is a text such as 'f1:average=macro', not {text!r}.")
     head, _, rest = text.partition(":")
@@ -54,7 +61,7 @@ def _of_text(text: Any) -> CallNode:
     return _metric(name, alias, named)
 
 
-def _of_table(table: Mapping[str, Any]) -> CallNode:
+def _of_table(table: Mapping[str, Any]) -> Code:
     named = dict(table)
     name, alias = named.pop("name", None), named.pop("alias", "")
     if not isinstance(name, str) or not isinstance(alias, str):
@@ -62,11 +69,11 @@ def _of_table(table: Mapping[str, Any]) -> CallNode:
     return _metric(name, alias, named)
 
 
-def _metric(name: str, alias: str, named: Mapping[str, Any]) -> CallNode:
+def _metric(name: str, alias: str, named: Mapping[str, Any]) -> Code:
     declaration = known(name)
     roles = {key: value for key, value in named.items() if key in ROLE_NAMES}
     own = {key: value for key, value in named.items() if key not in ROLE_NAMES}
-    metric = Call(NamedValue(f"mlm.{name}", lambda **given: make(declaration, (), given)), (), own)
+    metric: Code = Call(f"mlm.{name}", lambda **given: make(declaration, (), given), (), own)
     metric = metric.method("on", **roles) if roles else metric
     return metric.method("alias", alias) if alias else metric
 

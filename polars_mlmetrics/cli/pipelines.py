@@ -11,8 +11,16 @@ import polars as pl
 from polars_mlmetrics.checks.statuses import AS_OF_CHECK, FAILURES, place_text
 from polars_mlmetrics.data.visible import visible
 
+NUMBERS = ("value", "bound", "baseline", "difference")
+"""The columns of a gate that are no keys of its rows."""
+
 LEVELS = {"fail": "error", "missing": "error", "warn": "warning"}
 """How GitHub calls a status that it shows."""
+
+
+def without_numbers(found: pl.DataFrame) -> pl.DataFrame:
+    """A table without the numbers at its end."""
+    return found.drop(NUMBERS) if found.columns[-len(NUMBERS) :] == [*NUMBERS] else found
 
 
 class Outcome(NamedTuple):
@@ -32,7 +40,7 @@ class Outcome(NamedTuple):
 def outcomes(found: pl.DataFrame, command: str) -> list[Outcome]:
     """The rows of a table of `gate` or `check`, as texts that print."""
     read = _of_gate if command == "gate" else _of_check
-    return [Outcome(*map(visible, read(row))) for row in found.to_dicts()]
+    return [Outcome(*map(visible, read(row))) for row in without_numbers(found).to_dicts()]
 
 
 def _of_gate(row: dict[str, Any]) -> Iterable[str]:

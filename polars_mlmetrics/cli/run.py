@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import inspect
 import os
-import re
 import sys
 import traceback
 import warnings
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from shutil import get_terminal_size
 from textwrap import fill
 from typing import Any
@@ -20,12 +18,15 @@ import polars as pl
 from polars.exceptions import PanicException, PolarsError
 
 from polars_mlmetrics.checks.statuses import FAILURES
-from polars_mlmetrics.cli.calls import Attribute, Call, CallNode, program, result_of
-from polars_mlmetrics.cli.commands import call_of, report_program, write_reports
+from polars_mlmetrics.cli.calls import Call, code_of, program
+from polars_mlmetrics.cli.commands import call_of
 from polars_mlmetrics.cli.demo import Command, demo
+from polars_mlmetrics.cli.file_problems import check_with_files, gate_with_values, update_with_values
 from polars_mlmetrics.cli.forms import INSTEAD, Form, check_place
-from polars_mlmetrics.cli.logs import copies_left_out, store_of
+from polars_mlmetrics.cli.gates import gate_of, gates_in, with_numbers
+from polars_mlmetrics.cli.logs import copies_left_out
 from polars_mlmetrics.cli.metric_texts import known
+from polars_mlmetrics.cli.reports import report_files, report_program, write_reports
 from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.data.frames import is_text
 from polars_mlmetrics.data.roles import MODEL
@@ -40,16 +41,16 @@ from polars_mlmetrics.errors import (
     hides_values,
     shortened,
     shown_values,
+    spelled_as,
     words_of,
 )
 from polars_mlmetrics.formula.declaration import CATALOGUE
 from polars_mlmetrics.places.credentials import answer_in
 from polars_mlmetrics.places.finding import to_write
-from polars_mlmetrics.places.place import is_of_store
+from polars_mlmetrics.places.place import LockedError, is_of_store
 from polars_mlmetrics.reporting.wording import first_reason, lacks_values
-from polars_mlmetrics.version import VERSION
 
-DONE, FOUND, WRONG_USE, NO_FILE, NO_TABLE = range(5)
+DONE, FOUND, WRONG_USE, NO_FILE, NO_TABLE, LOCKED = range(6)
 BAD: dict[str, tuple[str, dict[str, list[Any]]]] = {
     "check": ("severity", {"error": ["error"], "warning": ["error", "warning"]}),
     "gate": ("status", {"error": FAILURES["fail"], "warning": FAILURES["warn"]}),
@@ -59,14 +60,20 @@ BAD: dict[str, tuple[str, dict[str, list[Any]]]] = {
 ALIKE = "rename and cast of [prepare], in the TOML file of -c, make files alike."
 """The remedy where files differ: the library names the one in Python."""
 
-OPTIONS = {
-    **{name: f"--{name}" for name in ("sample", "label", "score", "truth", "weight", "by", "slices", "ci", "cluster")},
-    "anytime": "--anytime",
-    "between": "--between",
-    "format": "--log-format",
-    "baseline": "--against FILE, or write a [[gate]] with side = 'difference',",
-}
-"""The option for a parameter that a message of the library names."""
+OF_GATE = {"baseline": "--against FILE, or write a [[gate]] with side = 'difference',"}
+"""What a rule needs that reads a baseline."""
+
+IN_FILES = {"skip": "skip of [prepare]"}
+"""The parameters that no option stands for."""
+
+CODES: Sequence[tuple[type | tuple[type, ...], int]] = (
+    (LockedError, LOCKED),
+    ((OSError, ModuleNotFoundError), NO_FILE),  # the second of the libraries of an extra
+    (FileError, NO_FILE),
+    ((PolarsError, StateError, TableError, ColumnError), NO_TABLE),
+    (MetricError, WRONG_USE),
+)
+"""The exit codes of errors: the first that fits."""
 
 MOST_THREADS = 10_000
 
@@ -79,7 +86,8 @@ def run(options: Namespace, command: Command | None = None) -> int:
         settings = Settings(options)
     except MetricError as error:
         return _failed(error, debug=bool(vars(options).get("debug")))
-    with settings.privacy():
+    names = {name: action.option_strings[-1] for name, action in settings.options["spelling"].items()}
+    with settings.privacy(), spelled_as(IN_FILES | names | (OF_GATE if settings.get("command") == "gate" else {})):
         return _run(settings, command)
 
 
@@ -99,7 +107,7 @@ def _run(settings: Settings, command: Command | None) -> int:
         sys.stdout.flush()
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
-    if code == FOUND and not settings.get("quiet"):
+    if code == FOUND and settings.get("command") in CLOSED and not settings.get("quiet"):
         _said(CLOSED[settings.get("command")], FOUND)
     return code
 
@@ -116,23 +124,54 @@ def _check_threads() -> None:
 
 def _made(settings: Settings) -> tuple[bytes, int]:
     """The output of a command, and its exit code."""
-    command = settings.get("command")
-    if command == "version":
-        return f"mlm {VERSION}\n".encode(), DONE
+    command, shows = settings.get("command"), settings.get("show_python")
     if command == "metrics":
         return _catalogue(settings), DONE
     if command == "report":
-        return (report_program(settings).encode() if settings.get("show_python") else write_reports(settings)), DONE
-    if settings.get("show_python"):
+        files, made = report_files(settings), report_program if shows else write_reports
+        return made(call_of(settings), files, settings), DONE
+    if shows:
         return program(call_of(settings), None if command == "state" else "table").encode(), DONE
     if command == "state":
         return _state(settings), DONE
     form = Form.of(settings)
-    call = call_of(settings)
-    table = call.run()
-    notes = notes_of(call, table, settings) if form.kind == "table" else []
+    code, table, found = TABLES.get(command, _plain)(settings)
+    notes = notes_of(code, table, settings) if form.kind == "table" else []
     data = form.deliver(form.render(table, settings, notes))
-    return data, FOUND if _is_bad(table, settings) else DONE
+    for words in found:
+        _said(words, FOUND)
+    return data, FOUND if found or _is_bad(table, settings) else DONE
+
+
+Made = tuple[Call | None, pl.DataFrame, list[str]]
+"""The call of a command, its table, and what it found, in words."""
+
+
+def _plain(settings: Settings) -> Made:
+    code = call_of(settings)
+    return code, code.value, []
+
+
+def _check(settings: Settings) -> Made:
+    return *check_with_files(settings, call_of), []
+
+
+def _gate(settings: Settings) -> Made:
+    gates = gates_in(settings)
+    code = gate_of(gates)
+    table = with_numbers(code.value, gates)
+    if settings.get("expect"):
+        table = gate_with_values(table, gates[0].source, settings)
+    return code, table, []
+
+
+def _update(settings: Settings) -> Made:
+    code = call_of(settings)
+    return code, *update_with_values(code.value, settings)
+
+
+TABLES: dict[str, Callable[[Settings], Made]] = {"check": _check, "gate": _gate, "update": _update}
+"""The commands that find more than their call does; the tables of others are what their calls give."""
 
 
 def _catalogue(settings: Settings) -> bytes:
@@ -145,9 +184,9 @@ def _catalogue(settings: Settings) -> bytes:
 
 def _state(settings: Settings) -> bytes:
     file, overwrite = settings.get("output"), bool(settings.get("overwrite"))
-    places, place = to_write(file, store_of(settings), instead=INSTEAD)
+    places, place = to_write(file, settings.store(), instead=INSTEAD)
     check_place(place, settings.inputs(), overwrite=overwrite, places=places)
-    call_of(settings).run()
+    _ = call_of(settings).value
     return b""
 
 
@@ -199,12 +238,12 @@ def _answers(settings: Settings) -> Iterator[None]:
     try:
         yield
     except (PolarsError, PanicException, OSError) as error:
-        read = [*(settings.get("logs") or []), *map(settings.get, ("into", "table_file", "against"))]
+        read = [*(settings.get("logs") or []), *map(settings.get, ("into", "table", "against"))]
         urls = [path for path in read if is_of_store(path)]
         if not urls or (isinstance(error, OSError) and error.errno is not None):  # that is of this machine
             raise
         if answer_in(error) is None:
-            raise TableError(store_of(settings).words_for(error)) from None
+            raise TableError(settings.store().words_for(error)) from None
         raise FileError(f"{', '.join(urls)} cannot be read: {answer_in(error)}.") from None
 
 
@@ -218,39 +257,28 @@ def _failed(error: BaseException, *, debug: bool) -> int:
         traceback.print_tb(error.__traceback__, file=sys.stderr)
     elif debug:
         traceback.print_exception(error, file=sys.stderr)
+    code = next((code for kinds, code in CODES if isinstance(error, kinds)), None)
+    if isinstance(error, MetricError) and error.remedy:  # files can be read, and differ
+        code = NO_TABLE
+    if code is None:
+        return _said(f"unexpected {type(error).__name__}: {words_of(error)} (--debug shows where).", NO_TABLE)
+    return _said(_words(error), code)
+
+
+def _words(error: BaseException) -> str:
+    """An error in the words of a command."""
     if isinstance(error, MetricError) and error.remedy:
-        return _said(f"{str(error).removesuffix(error.remedy)}{ALIKE}", NO_TABLE)
-    if isinstance(error, FileError | OSError):
-        return _said(_of_system(error) if isinstance(error, OSError) else str(error), NO_FILE)
-    if isinstance(error, ModuleNotFoundError):  # the libraries of an extra
-        return _said(str(error), NO_FILE)
+        return f"{str(error).removesuffix(error.remedy)}{ALIKE}"
     if isinstance(error, PolarsError):  # what follows the first line is the plan
-        return _said(words_of(error), NO_TABLE)
-    if isinstance(error, StateError | TableError | ColumnError):
-        return _said(str(error), NO_TABLE)
-    if isinstance(error, MetricError):
-        return _said(str(error), WRONG_USE)
-    return _said(f"unexpected {type(error).__name__}: {words_of(error)} (--debug shows where).", NO_TABLE)
-
-
-def _of_system(error: OSError) -> str:
-    where = f"{error.filename}: " if error.filename else ""
-    return f"{where}{error.strerror or words_of(error)}."
-
-
-def _in_options(text: str) -> str:
-    """A message of the library with what is typed here, not in Python."""
-    text = text.replace("pairs=False", "--unpaired").replace("gone='drop'", "--gone drop")
-    for option, typed in OPTIONS.items():
-        text = re.sub(rf"\b([Pp]ass|[Ll]eave out|such as) {option}=(?=[\s,.;:)])", rf"\1 {typed}", text)
-        text = re.sub(rf"\b([Pp]ass|such as) {option}='?([\w.]+)'?", rf"\1 {typed} \2", text)
-    return text
+        return words_of(error)
+    if isinstance(error, OSError):
+        return f"{f'{error.filename}: ' if error.filename else ''}{error.strerror or words_of(error)}."
+    return str(error)
 
 
 def _said(text: str, code: int) -> int:
     # A message shows names as Python writes them, so a backslash is one already.
-    shown = _in_options(" ".join(text.split()))
-    shown = "".join(letter if letter.isprintable() else visible(letter) for letter in shown)
+    shown = "".join(letter if letter.isprintable() else visible(letter) for letter in " ".join(text.split()))
     sys.stderr.write(f"mlm: {shown}\n")
     return code
 
@@ -261,9 +289,10 @@ WITH_REASONS = ("evaluate", "finish")
 OF_MODELS = (*WITH_REASONS, "curve", "slices", "gap", "compare")
 
 
-def notes_of(call: CallNode, table: pl.DataFrame, settings: Settings) -> list[str]:
+def notes_of(code: Call | None, table: pl.DataFrame, settings: Settings) -> list[str]:
     """The notes on the table that a call has given."""
-    return [note for note in (_pooled(call, settings), _reason(call, table, settings), _copies(settings)) if note]
+    notes = [] if code is None else [_pooled(code, settings), _reason(code, table, settings), _copies(settings)]
+    return [note for note in notes if note]
 
 
 def _copies(settings: Settings) -> str:
@@ -274,11 +303,11 @@ def _copies(settings: Settings) -> str:
     return f"dedupe of [prepare] left out {found[0]:,} of {found[1]:,} rows, which are not looked at"
 
 
-def _pooled(call: CallNode, settings: Settings) -> str:
+def _pooled(code: Call, settings: Settings) -> str:
     """The hint where rows of several models are pooled; empty where they are not, or nothing tells models apart."""
     if settings.get("command") not in OF_MODELS or MODEL in _keys(settings):
         return ""
-    frame = result_of(_innermost(call).given[0]).lazy()
+    frame = code_of(_innermost(code).given[0]).value.lazy()
     if not is_text(frame.collect_schema().get(MODEL, pl.Null())):
         return ""
     models = frame.select(pl.col(MODEL).cast(pl.String).drop_nulls().unique().sort()).collect().to_series()
@@ -294,21 +323,18 @@ def _keys(settings: Settings) -> list[str]:
     return [*settings.groups(), *models]
 
 
-def _reason(call: CallNode, table: pl.DataFrame, settings: Settings) -> str:
+def _reason(code: Call, table: pl.DataFrame, settings: Settings) -> str:
     """Why the first value that is null or NaN is so; empty where there is none, or its reason stands in the table."""
     if settings.get("command") not in WITH_REASONS or settings.get("tidy") or not lacks_values(table):
         return ""
     if settings.get("per") or settings.get("passes"):
         return "" if settings.get("per") else "--tidy says why a value is null or NaN"
     # Only a tidy table has reasons: the log is read once more, and without intervals, which take longest.
-    verb = _innermost(call)
+    verb = _innermost(code)
     named = {name: value for name, value in verb.named.items() if name not in ("ci", "anytime", "cluster")}
-    return first_reason(replace(verb, named={**named, "tidy": True}).method("collect").run())
+    return first_reason(Call(verb.name, verb.function, verb.given, {**named, "tidy": True}).value.collect())
 
 
-def _innermost(call: CallNode) -> Call:
+def _innermost(code: Call) -> Call:
     """The call of the library, without that of `collect` on what it gives."""
-    if isinstance(call, Call) and isinstance(call.function, Attribute):
-        return _innermost(call.function.of)
-    assert isinstance(call, Call)
-    return call
+    return _innermost(code.of) if isinstance(code.of, Call) else code

@@ -1,36 +1,59 @@
-"""Settings of a command: its options, and those of a TOML file where an option is not given."""
+"""Settings of a command: its options, and those of TOML files where an option is not given."""
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import tomllib
 from argparse import Namespace
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
+from glob import escape
 from pathlib import Path
 from typing import Any
 
-from polars_mlmetrics.cli.calls import COL, Call, Operation
+from polars_mlmetrics.cli.calls import Call, col, operation
 from polars_mlmetrics.data.roles import ROLE_NAMES
-from polars_mlmetrics.errors import REDACT, FileError, ParameterError, unknown
+from polars_mlmetrics.errors import REDACT, FileError, MetricError, ParameterError, unknown
+from polars_mlmetrics.places.place import is_there
+from polars_mlmetrics.places.stores import Store
 
-KEYS = (
-    "metrics", "by", "slices", "baseline", "between", "ci", "anytime", "margin", "min_samples", "tidy", "per",
-    "cluster", "ignore", "buckets", "passes", "memory", "digits",
-    "features", "over", "depth", "k", "worse", "top", "points", "roles", "prepare", "gate", "storage_options",
-    "privacy",
-)  # fmt: skip
-"""The tables that a file may have."""
+LIST, TABLE, TEXT, WHOLE, NUMBER, FLAG = "list", "table", "text", "whole number", "number", "true or false"
+KINDS: dict[str, tuple[type, ...]] = {
+    LIST: (list,), TABLE: (dict,), TEXT: (str,), WHOLE: (int,), NUMBER: (int, float), FLAG: (bool,),
+}  # fmt: skip
+KEYS = {
+    **dict.fromkeys(("metrics", "slices", "features", "over", "ignore", "expect", "gate"), LIST),
+    **dict.fromkeys(("roles", "prepare", "storage_options", "privacy"), TABLE),
+    **dict.fromkeys(("between", "per", "worse"), TEXT),
+    **dict.fromkeys(("anytime", "min_samples", "buckets", "digits", "depth", "k", "top", "points"), WHOLE),
+    **dict.fromkeys(("ci", "margin"), NUMBER),
+    "tidy": FLAG,
+    **dict.fromkeys(("by", "baseline", "cluster", "passes", "memory"), ""),
+}
+"""The keys of a file, and what each must be, where that is one thing."""
+
+INSIDE = {
+    "roles": ROLE_NAMES,
+    "prepare": ("skip", "rename", "drop", "cast", "map", "scale", "truths", "dedupe", "where"),
+    "privacy": ("redact",),
+    "gate": ("metric", "sliced_by", "slice", "side", "op", "bound", "warn"),
+}
+"""The keys of the tables in a file."""
 
 CONDITION = r"(?s)(.+?)\s*(!=|<=|>=|==|=|<|>)\s*(.*)"
 """A column, a sign and a value, as in country=DE."""
 
-PREPARE = ("rename", "cast", "dedupe", "where")
-GATE = ("metric", "sliced_by", "slice", "side", "op", "bound", "warn")
-LISTS = ("metrics", "slices", "features", "over", "ignore", "gate")
-PRIVACY = ("redact",)
-TABLES = ("roles", "prepare", "storage_options", "privacy")
+OF_LOG = ("cluster", "features", "passes", "memory")
+"""The options of a log: of states those of the file are none."""
+
+POSITIONAL = ("metrics", "metric", "baseline", "between", "kind")
+"""The parameters that a command gives its verb in ways of its own."""
+
+UNITS = {"year": "1y", "quarter": "1q", "month": "1mo", "week": "1w", "day": "1d", "hour": "1h"}
+"""The parts of a time that groups may be made of, as in ts:month."""
 
 
 class Settings:
@@ -38,54 +61,153 @@ class Settings:
 
     def __init__(self, options: Namespace) -> None:
         self.options = vars(options)
-        file = self.options.get("config")
-        self.file = {} if file is None else _read(Path(file))
+        self._texts = {Path(path): _text_of(Path(path)) for path in self.options.get("config") or []}
+        self.file: dict[str, Any] = {}
+        for path, text in self._texts.items():
+            for key, value in self._read(path, text).items():
+                self.file[key] = {**self.file.get(key, {}), **value} if KEYS[key] == TABLE else value
 
     def typed(self) -> Settings:
         """The options that are typed alone."""
         return Settings(Namespace(**{**self.options, "config": None}))
 
+    def without(self, files: Sequence[str]) -> Settings:
+        """The same, but for some files of the log."""
+        other, prepare = copy(self), dict(self.table("prepare"))
+        skip = [*prepare.get("skip", []), *map(escape, files)]
+        other.file = {**self.file, "prepare": {**prepare, "skip": skip}} if files else self.file
+        return other
+
     def get(self, name: str) -> Any:
         """An option; one that is not given is looked for in the file."""
         given = self.options.get(name)
-        if given is None and name in self.options and name in self.file:
-            return self.file[name]
-        return given
+        return self.file.get(name) if given is None and name in self.options else given
 
     def table(self, name: str) -> Mapping[str, Any]:
         """A table of the file."""
         found: Mapping[str, Any] = self.file.get(name, {})
         return found
 
-    def given(self, *names: str) -> dict[str, Any]:
-        """Those of the options that are given, as the library takes them."""
-        found = {name: self.get(name) for name in names}
-        return {name: _single(value) for name, value in found.items() if value is not None}
+    def inputs(self) -> list[str]:
+        """The paths that the command reads."""
+        named = [self.options.get(name) for name in ("against", "table", "truths")]
+        lists = [self.options.get(name) for name in ("logs", "config")]
+        return [path for path in [*named, *(path for paths in lists for path in paths or [])] if path is not None]
+
+    # -- as the library takes them -------------------------------------------------------------------------------------
+
+    def keywords(
+        self, verb: Callable[..., Any], log: Settings | None = None, but: Sequence[str] = ()
+    ) -> dict[str, Any]:
+        """The options that are parameters of a verb, and the roles; those of the log from settings of its own."""
+        of_log, names = log or self, inspect.signature(verb).parameters
+        wanted = [name for name in names if name not in (*POSITIONAL, *but)]
+        found = {name: (of_log if name in OF_LOG else self).keyword(name) for name in wanted}
+        roles = of_log.roles() if "roles" in names else {}
+        return {name: value for name, value in found.items() if value is not None} | roles
+
+    def keyword(self, name: str) -> Any:
+        """An option as the library takes it; None where it is not given."""
+        if name == "progress":
+            return False if self.get("quiet") else None
+        given = self.get(name)
+        if name == "passes" and isinstance(given, str) and given.isdecimal():
+            return int(given)
+        if name == "slices":  # several columns of one stand between commas where they are typed
+            is_typed = self.options["slices"] is not None
+            return _keys([_single(columns.split(",")) for columns in given] if is_typed else given)
+        return _keys(_single(given)) if name in ("by", "over") else _single(given)
+
+    def names(self, option: str) -> list[str]:
+        """The names of the columns of an option."""
+        given = self.get(option) or []
+        return [unit or column for column, unit in map(_parts, [given] if isinstance(given, str) else given)]
 
     def groups(self) -> list[str]:
-        """The columns of the groups."""
-        by = self.given("by").get("by", [])
-        return [by] if isinstance(by, str) else by
+        """The names of the groups."""
+        return self.names("by")
+
+    def sliced(self) -> list[str]:
+        """The names of the columns of the slices."""
+        return [name for slicing in self.slicings() for name in slicing.split(", ")]
+
+    def slicings(self) -> list[str]:
+        """The slicings, as the column `sliced_by` names them."""
+        typed = self.options.get("slices")
+        given = [each.split(",") for each in typed] if typed is not None else self.get("slices") or []
+        every = [map(_parts, each if isinstance(each, list) else [each]) for each in given]
+        return [", ".join(unit or str(column) for column, unit in each) for each in every]
 
     def roles(self) -> dict[str, Any]:
         """The columns of the roles."""
         typed = {role: self.options.get(role) for role in ROLE_NAMES}
         roles = {**self.table("roles"), **{role: column for role, column in typed.items() if column is not None}}
         named = {role: _single(roles[role]) for role in ROLE_NAMES if role in roles}
-        return {role: _truth(column) if role == "truth" else column for role, column in named.items()}
+        return named | ({"truth": operation(col(words[0]), "==", words[1])} if (words := self.truth_in_words()) else {})
 
-    def slices(self) -> dict[str, Any]:
-        """The slicings: on a command line several columns of one stand between commas."""
-        typed = self.options.get("slices")
-        if typed is not None:
-            return {"slices": [_single(columns.split(",")) for columns in typed]}
-        found = self.get("slices")
-        return {} if found is None else {"slices": found}
+    def truth_in_words(self) -> tuple[str, str] | None:
+        """The column of the truth and its text that is true, where the truth is named as in clicked=yes."""
+        given = self.options.get("truth") or self.table("roles").get("truth")
+        found = re.fullmatch(CONDITION, given) if isinstance(given, str) else None
+        return (found[1], found[3]) if found and found[2] in ("=", "==") else None
 
-    def inputs(self) -> list[str]:
-        """The paths that the command reads."""
-        named = [self.options.get(name) for name in ("against", "config")]
-        return [*(self.options.get("logs") or []), *(path for path in named if path is not None)]
+    # -- files ---------------------------------------------------------------------------------------------------------
+
+    def _read(self, path: Path, text: str) -> dict[str, Any]:
+        """What a file says, if its keys are known and hold what they are to hold."""
+        found = _parsed(path, text)
+        self._check(path, (), found, KEYS)
+        for key, value in found.items():
+            kind = KEYS[key]
+            if kind and not _is(kind, value):
+                shown = "" if kind in (LIST, TABLE) else f", not {value!r}"
+                raise self._wrong(path, [key], f"{key!r} must be {'' if kind == FLAG else 'a '}{kind}{shown}.")
+        for name in ("roles", "prepare", "privacy"):
+            self._check(path, (name,), found.get(name, {}), INSIDE[name])
+        for name in found.get("ignore", []):
+            if not isinstance(name, str):
+                raise self._wrong(path, ["ignore"], f"ignore is a list of names of problems, not {name!r}.")
+        if not isinstance(found.get("privacy", {}).get("redact", False), bool):
+            wrong = found["privacy"]["redact"]
+            raise self._wrong(path, ["privacy", "redact"], f"redact of [privacy] is true or false, not {wrong!r}.")
+        for place, rule in enumerate(found.get("gate", [])):
+            if not isinstance(rule, dict):
+                raise self._wrong(path, ["gate", place], "each [[gate]] must be a table.")
+            self._check(path, ("gate", place), rule, INSIDE["gate"])
+        return found
+
+    def _check(self, path: Path, place: Sequence[Any], found: Mapping[str, Any], known: Iterable[str]) -> None:
+        names = {"roles": "role", "prepare": "step of prepare", "gate": "key of gate", "privacy": "key of privacy"}
+        what = names[place[0]] if place else "key"
+        for key in found:
+            if key not in known:
+                raise self._wrong(path, [*place, key], unknown(what, key, known, of="one that is read"))
+
+    def _wrong(self, path: Path, keys: Sequence[Any], words: str) -> ParameterError:
+        return ParameterError(f"{path}, {place_of(self._texts[path], keys)}: {words}")
+
+    @contextmanager
+    def naming(self, *keys: Any) -> Iterator[None]:
+        """Name the file, the line and the key in errors about what a file says."""
+        try:
+            yield
+        except MetricError as error:
+            files = [path for path, text in self._texts.items() if _holds(tomllib.loads(text), keys)]
+            if not files or self.options.get(keys[0]) is not None:
+                raise
+            raise type(error)(f"{files[-1]}, {place_of(self._texts[files[-1]], keys)}: {error}") from None
+
+    def opened(self, *paths: str) -> dict[str, Any]:
+        """The options of object stores, as the library takes them: as Python they read the file, and show no secret."""
+        files = [path for path, text in self._texts.items() if _holds(tomllib.loads(text), ["storage_options"])]
+        if not files or not is_there(paths):
+            return {}
+        text = Call("pathlib.Path", Path, [files[-1].as_posix()]).method("read_text", encoding="utf-8")
+        return {"storage_options": Call("tomllib.loads", tomllib.loads, [text]).method("get", "storage_options")}
+
+    def store(self) -> Store:
+        """The stores that a command may read from and write to."""
+        return Store.read(self.file.get("storage_options"), None)
 
     @contextmanager
     def privacy(self) -> Iterator[None]:
@@ -98,21 +220,26 @@ class Settings:
         finally:
             os.environ[REDACT] = before
 
-    def passes(self) -> dict[str, Any]:
-        """How the log is read."""
-        found = self.given("passes", "memory")
-        count = found.get("passes")
-        if isinstance(count, str) and count.isdecimal():
-            found["passes"] = int(count)
-        return found | ({"progress": False} if self.get("quiet") else {})
+
+def _is(kind: str, value: Any) -> bool:
+    return isinstance(value, KINDS[kind]) and (kind == FLAG or not isinstance(value, bool))
 
 
-def _truth(column: Any) -> Any:
-    """A column, or where a column has the text that is written behind it."""
-    found = re.fullmatch(CONDITION, column) if isinstance(column, str) else None
-    if found is None or found[2] not in ("=", "=="):
-        return column
-    return Operation(Call(COL, [found[1]]), "==", found[3])
+def _keys(given: Any) -> Any:
+    """Columns of groups; ts:month is the month of a time."""
+    if isinstance(given, list):
+        return [_keys(each) for each in given]
+    column, unit = _parts(given)
+    if not unit:
+        return given
+    part = col(column).method("dt.truncate", UNITS[unit])
+    return (part if unit == "hour" else part.method("dt.date")).method("alias", unit)
+
+
+def _parts(given: Any) -> tuple[Any, str]:
+    """A column, and the unit of its times."""
+    column, _, unit = given.rpartition(":") if isinstance(given, str) else ("", "", "")
+    return (column, unit) if column and unit in UNITS else (given, "")
 
 
 def _single(value: Any) -> Any:
@@ -120,33 +247,47 @@ def _single(value: Any) -> Any:
     return value[0] if isinstance(value, list) and len(value) == 1 and isinstance(value[0], str) else value
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _parsed(path: Path, text: str) -> dict[str, Any]:
     try:
-        found = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise FileError(f"{path} cannot be read: {error.strerror}.") from None
+        return tomllib.loads(text)
     except RecursionError:
         raise FileError(f"{path} is not TOML that can be read: its brackets are nested too deeply.") from None
     except ValueError as error:  # also a number of more digits than Python reads
         raise FileError(f"{path} is not TOML: {error}.") from None
-    _check_keys(path, "key", found, KEYS)
-    for name in (*LISTS, *TABLES):
-        kind: type = dict if name in TABLES else list
-        if name in found and not isinstance(found[name], kind):
-            raise ParameterError(f"{path}: {name!r} must be a {'table' if kind is dict else 'list'}.")
-    _check_keys(path, "role", found.get("roles", {}), ROLE_NAMES)
-    _check_keys(path, "step of prepare", found.get("prepare", {}), PREPARE)
-    _check_keys(path, "key of privacy", found.get("privacy", {}), PRIVACY)
-    if not isinstance(found.get("privacy", {}).get("redact", False), bool):
-        raise ParameterError(f"{path}: redact of [privacy] is true or false, not {found['privacy']['redact']!r}.")
-    for rule in found.get("gate", []):
-        if not isinstance(rule, dict):
-            raise ParameterError(f"{path}: each [[gate]] must be a table.")
-        _check_keys(path, "key of gate", rule, GATE)
-    return found
 
 
-def _check_keys(path: Path, what: str, found: Mapping[str, Any], known: tuple[str, ...]) -> None:
-    for key in found:
-        if key not in known:
-            raise ParameterError(f"{path}: {unknown(what, key, known, of='one that is read')}")
+def _text_of(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise FileError(f"{path} cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError as error:
+        raise FileError(f"{path} is not TOML: {error}.") from None
+
+
+def _holds(found: Any, keys: Sequence[Any]) -> bool:
+    """Whether a file has a key, below those before it."""
+    try:
+        return not keys or _holds(found[keys[0]], keys[1:])
+    except (KeyError, IndexError, TypeError):
+        return False
+
+
+def place_of(text: str, keys: Sequence[Any]) -> str:
+    """The line of a key in a file, and the key. A number among the keys is the place in a list of tables."""
+    wanted = [key for key in keys if isinstance(key, str)]
+    number = next((key for key in keys if isinstance(key, int)), 0)
+    table, n_seen, found = "", -1, (0, 0)
+    for line, words in enumerate(text.splitlines(), start=1):
+        if header := re.match(r"\s*(\[+)\s*(.+?)\s*\]+\s*(#.*)?$", words):
+            table = header[2]
+            n_seen += header[1] == "[[" and table == wanted[0]
+            names = [table]
+        elif key := re.match(r"""\s*[{,]?\s*([\w.'"-]+)\s*=""", words):
+            names = [*filter(None, [table]), *key[1].split(".")]
+        else:
+            continue
+        names = [name.strip("'\" ") for part in names for name in part.split(".")]
+        depth = len(names) if names == wanted[: len(names)] and (n_seen < 0 or n_seen == number) else 0
+        found = max(found, (depth, -line))
+    return f"{f'line {-found[1]}, ' if found[0] else ''}{'.'.join(wanted)}"

@@ -10,6 +10,7 @@ import polars as pl
 
 from polars_mlmetrics.analysis import drift, gap
 from polars_mlmetrics.analysis.curves import OF_BINS
+from polars_mlmetrics.cli.pipelines import without_numbers
 from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.contrasts import mix, ranks
 from polars_mlmetrics.data.visible import visible
@@ -17,6 +18,9 @@ from polars_mlmetrics.reporting.wording import verdict_or_why
 
 MOST, FIRST, LAST = 40, 10, 10
 """Of more rows than `MOST`, a terminal shows the first and the last ones."""
+
+WHOLE = ("metrics", "slices")
+"""The commands of which a terminal shows all rows."""
 
 FEW = 10
 """Of more files than these, a terminal shows those that have changed."""
@@ -72,12 +76,13 @@ class Shown(NamedTuple):
     @classmethod
     def of(cls, table: pl.DataFrame, settings: Settings, *, is_cut: bool) -> Shown:
         """The shown part of the table of a command; some of many rows if it is to be cut."""
-        return SHOWN.get(settings.get("command"), _of_values)(table, settings, is_cut)
+        command = settings.get("command")
+        shown = SHOWN.get(command, _of_values)(table, settings, is_cut)
+        return _cut(shown) if is_cut and shown.table.height > MOST and command not in WHOLE else shown
 
 
 def _of_values(table: pl.DataFrame, settings: Settings, is_cut: bool) -> Shown:
-    shown = Shown(_named(table, settings), may_turn=not settings.get("tidy"))
-    return _cut(shown) if is_cut and table.height > MOST else shown
+    return Shown(_named(table, settings), may_turn=not settings.get("tidy"))
 
 
 def _cut(shown: Shown, of: str = "") -> Shown:
@@ -91,7 +96,7 @@ def _cut(shown: Shown, of: str = "") -> Shown:
 
 def _of_rules(table: pl.DataFrame, settings: Settings, is_cut: bool) -> Shown:
     """The table of a gate; of many rows those that did not pass."""
-    table = _named(table, settings).with_columns(pl.col("reason").str.replace_all(LONG, "$1"))
+    table = _named(without_numbers(table), settings).with_columns(pl.col("reason").str.replace_all(LONG, "$1"))
     if not is_cut or table.height <= MOST:
         return Shown(table)
     told = _listed(table["status"].cast(pl.String).value_counts(sort=True).rows())
@@ -121,9 +126,7 @@ def _of_files(table: pl.DataFrame, settings: Settings, is_cut: bool) -> Shown:
     names = pl.when(pl.col("path").str.starts_with(here)).then(pl.col("path").str.strip_prefix(here)).otherwise("path")
     shown = Shown(table.select(names.alias("path"), "rows", "status"), None, _listed(counts))
     changed = shown.table.filter(pl.col("status") != "unchanged")
-    if not is_cut or shown.table.height <= FEW:
-        return shown
-    return _cut(shown) if changed.height > MOST else shown._replace(table=changed)
+    return shown._replace(table=changed) if is_cut and shown.table.height > FEW else shown
 
 
 def _listed(counts: list[tuple[str, int]]) -> str:
@@ -141,8 +144,7 @@ def _of_comparison(table: pl.DataFrame, settings: Settings, is_cut: bool) -> Sho
     if between in table.columns and table[between].n_unique() == 1:
         against = f"{visible(str(table[between][0]))} against {visible(str(settings.get('baseline')))}"
         table = table.drop(between)
-    shown = Shown(table, None, against, spared)
-    return _cut(shown) if is_cut and table.height > MOST else shown
+    return Shown(table, None, against, spared)
 
 
 def _of_slices_found(table: pl.DataFrame, settings: Settings, is_cut: bool) -> Shown:
@@ -163,14 +165,13 @@ def _of_verb(table: pl.DataFrame, settings: Settings, is_cut: bool) -> Shown:
     command = settings.get("command")
     all_columns, columns = RESULTS[command], OF_VERBS[command]
     *_, flag = all_columns
-    keys = [name for name in table.columns[: -len(all_columns)] if name not in (settings.get("over") or [])]
+    keys = [name for name in table.columns[: -len(all_columns)] if name not in settings.names("over")]
     metrics = table["metric"].unique().to_list() if "metric" in all_columns else []
     named = ["metric"] if len(metrics) > 1 else []
     flags = [flag] if (table[flag] != "ok").any() else []
     table = _named(table.select(*keys, *named, *columns, *flags), settings)
     table = table.with_columns(WHOLE_NAMED) if command == "decompose" else table
-    shown = Shown(table, None, "" if named else "".join(map(visible, metrics)), [n for n in LEAST if n in columns])
-    return _cut(shown) if is_cut and table.height > MOST else shown
+    return Shown(table, None, "" if named else "".join(map(visible, metrics)), [n for n in LEAST if n in columns])
 
 
 SHOWN: dict[str, Callable[[pl.DataFrame, Settings, bool], Shown]] = {
@@ -199,7 +200,6 @@ def _named(table: pl.DataFrame, settings: Settings) -> pl.DataFrame:
 
 def _told(settings: Settings) -> list[str]:
     """The columns that tell nothing more: those of slices, beside the slice in words, and of no intervals."""
-    slices = settings.slices().get("slices", [])
-    columns = {name for each in slices for name in ([each] if isinstance(each, str) else each)}
+    columns = set(settings.sliced())
     no_interval = OF_INTERVALS if settings.get("tidy") and settings.get("ci") is None else ()
-    return [*columns.difference(settings.groups()), *(["sliced_by"] if settings.slices() else []), *no_interval]
+    return [*columns.difference(settings.groups()), *(["sliced_by"] if columns else []), *no_interval]

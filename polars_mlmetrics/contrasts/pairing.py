@@ -24,6 +24,7 @@ from polars_mlmetrics.errors import (
     StateError,
     TableError,
     shown_values,
+    typed,
     unknown,
 )
 from polars_mlmetrics.query.complete_samples import BYTES_A_ROW
@@ -56,18 +57,18 @@ def nothing_paired(sample: Sequence[str], model: str, baseline: Any, where: str 
     """The error where no sample is on both sides. `where` says where samples are named, if not in this call."""
     return TableError(
         f"there is nothing to compare: no sample is on both sides. No value of {', '.join(map(repr, sample))} has a "
-        f"row that counts with {model!r} = {baseline!r} and one with another {model!r}. Pass sample= {where}for a "
-        "column that has the same values on both sides. Pass pairs=False if the two sides are meant to have other "
-        "samples, such as those of two months. A row counts if its score, its truth, its weight and all that the "
-        "metric reads are known."
+        f"row that counts with {model!r} = {baseline!r} and one with another {model!r}. Pass {typed('sample')} {where}"
+        f"for a column that has the same values on both sides. Pass {typed('pairs', False)} if the two sides are meant "
+        "to have other samples, such as those of two months. A row counts if its score, its truth, its weight and all "
+        "that the metric reads are known."
     )
 
 
 def only_pairs(model: str) -> StateError:
     """The error where all rows of a state are wanted, and it was made of pairs."""
     return StateError(
-        f"this state holds only the samples that all {model!r} have, and pairs=False compares all rows: make it "
-        "without between=."
+        f"this state holds only the samples that all {model!r} have, and {typed('pairs', False)} compares all rows: "
+        f"make it without {typed('between')}."
     )
 
 
@@ -76,7 +77,7 @@ def check_between(between: Key, columns: Iterable[str], of: str = "in the table"
     known = list(columns)
     if isinstance(between, str) and between == MODEL and MODEL not in known:
         lacking = unknown("column", MODEL, known, of=of)
-        raise ColumnError(f"{lacking} Pass between= with the column that tells the models apart.")
+        raise ColumnError(f"{lacking} Pass {typed('between')} with the column that tells the models apart.")
 
 
 def keys_with(between: Key, by: Keys | None, verb: Verb, schema: pl.Schema) -> list[AnyKey]:

@@ -31,7 +31,7 @@ from polars_mlmetrics.engine.folds import fold, matched
 from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.engine.replicates import WITHOUT
 from polars_mlmetrics.engine.sources import Source
-from polars_mlmetrics.errors import INTERNAL, MetricError, TableError
+from polars_mlmetrics.errors import INTERNAL, MetricError, TableError, typed
 from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.formula.over_targets import samples_of_all
 from polars_mlmetrics.formula.tree import WITHOUT_INTERVAL
@@ -103,8 +103,8 @@ class Ranks:
         table = stacked(self._query, self._of_grouping, [self._model.name, *COLUMNS]).collect()
         if table.height and table[self._model.name].n_unique() > 1 and table["ci_flag"].eq_missing("no_pairs").all():
             raise TableError(
-                f"there is nothing to rank: no sample counts for all values of {self._model.name!r}. Pass sample= for "
-                "a column that has the same values for all of them."
+                f"there is nothing to rank: no sample counts for all values of {self._model.name!r}. Pass "
+                f"{typed('sample')} for a column that has the same values for all of them."
             )
         return table.lazy()
 

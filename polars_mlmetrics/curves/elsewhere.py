@@ -18,7 +18,7 @@ from polars_mlmetrics.engine.folds import BUCKET
 from polars_mlmetrics.engine.packing import modulo
 from polars_mlmetrics.engine.state_rows import StateSource
 from polars_mlmetrics.engine.thinning import Thinning
-from polars_mlmetrics.errors import INTERNAL, ColumnError, MetricError, StateError
+from polars_mlmetrics.errors import INTERNAL, ColumnError, MetricError, StateError, typed
 from polars_mlmetrics.formula.measure import Node
 from polars_mlmetrics.query.query import Query
 from polars_mlmetrics.query.question import Question
@@ -82,8 +82,8 @@ def _bucket_of_log(query: Query) -> pl.Expr:
     if found is None:
         lacking = next(column for column in query.roles.sample if column not in query.schema)
         raise ColumnError(
-            f"folds= needs samples, and there is no sample column {lacking!r}: pass sample=. If each row is a sample "
-            "of its own, add a column: .with_row_index('sample')."
+            f"folds= needs samples, and there is no sample column {lacking!r}: pass {typed('sample')}. If each row is "
+            "a sample of its own, add a column: .with_row_index('sample')."
         )
     return found.bucket
 

@@ -15,7 +15,7 @@ from polars_mlmetrics.data.frames import is_parquet, parquet_paths
 from polars_mlmetrics.engine.packing import modulo
 from polars_mlmetrics.engine.progress import tracked
 from polars_mlmetrics.engine.ranking import code_of
-from polars_mlmetrics.errors import ColumnError, FileError, ParameterError
+from polars_mlmetrics.errors import ColumnError, FileError, ParameterError, typed
 from polars_mlmetrics.formula.arithmetic import cuts, whole_times
 from polars_mlmetrics.places.place import is_url
 
@@ -95,8 +95,8 @@ class Passes:
         for column in self.sample:
             if column not in schema:
                 raise ColumnError(
-                    f"passes split the rows by sample, and there is no sample column {column!r}: pass sample=. If each "
-                    "row is a sample of its own, add a column: .with_row_index('sample')."
+                    f"passes split the rows by sample, and there is no sample column {column!r}: pass "
+                    f"{typed('sample')}. If each row is a sample of its own, add a column: .with_row_index('sample')."
                 )
         dtype = schema[self.sample[0]]
         if len(self.sample) == 1 and (dtype in RANGED or dtype.is_temporal()):

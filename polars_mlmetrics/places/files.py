@@ -19,8 +19,8 @@ from typing import Any, NoReturn
 
 from polars.exceptions import PolarsError
 
-from polars_mlmetrics.errors import FileError, StateError, words_of
-from polars_mlmetrics.places.place import Place, Seen, TakenError
+from polars_mlmetrics.errors import FileError, words_of
+from polars_mlmetrics.places.place import LockedError, Place, Seen, TakenError
 
 NO_FILES = (
     (stat.S_ISFIFO, "a pipe"),
@@ -122,7 +122,7 @@ class Files:
             try:
                 lock_file(file.fileno())
             except OSError:
-                raise StateError(f"another `{verb}` is running in {folder}: wait until it is done.") from None
+                raise LockedError(f"another `{verb}` is running in {folder}: wait until it is done.") from None
             # What runs have left that were killed: nobody else writes these files while the folder is locked.
             for draft in (draft for path in files for draft in drafts_of(path)):
                 with writable(draft):

@@ -6,10 +6,11 @@ import os
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, Generic
 
-from polars_mlmetrics.errors import FileError, ParameterError
+from polars_mlmetrics.errors import FileError, ParameterError, typed
 from polars_mlmetrics.places.files import FILES, check_kind, check_text, is_hidden, readable
 from polars_mlmetrics.places.place import Address, AnyPlace, Places, Seen, is_of_store, is_there, is_url
 from polars_mlmetrics.places.stores import Store
@@ -45,32 +46,39 @@ def found_files(
     store: Store | None = None,
     deep: bool = False,
     in_tables: bool = False,
+    skip: Collection[str] = (),
+    unusable: list[FileError] | None = None,
 ) -> list[AnyFound]:
     """The files that a source stands for, in order. Each must be there, hold something, and be named once.
 
     Of a folder, the files of these suffixes are taken, in capitals too, or all where there are none, but for those
     whose names begin with ".". With `deep`, folders are looked through to the bottom, but for files and folders whose
     names begin with "." or "_" and for links to folders. A pattern means what `glob` means, with `**` and without what
-    is hidden. A remote path is refused, but for one of a `store`; `instead` says what takes it. So are the files of a
-    table of another engine, but with `in_tables`.
+    is hidden. Files of which `skip` has the name, the path or a pattern are left out. A remote path is refused, but for
+    one of a `store`; `instead` says what takes it. So are the files of a table of another engine, but with
+    `in_tables`. Errors about single files go to the list `unusable`, if there is one.
     """
+    if isinstance(skip, str) or not isinstance(skip, Collection) or not all(isinstance(each, str) for each in skip):
+        raise ParameterError(f"skip is a list of files or patterns, such as ['2026-11-08.parquet'], not {skip!r}.")
     given = [source] if isinstance(source, str | os.PathLike) else source
     if not isinstance(given, Sequence) or not given:
         raise ParameterError(f"pass a path, a pattern or a list of them, not {source!r}.")
     if store is not None and is_there(given):
         addresses = [_address(url) for url in given]
-        return _found(addresses, store, suffixes, deep=deep, in_tables=in_tables)
+        return _found(addresses, store, suffixes, skip, unusable, deep=deep, in_tables=in_tables)
     with readable():
         paths = [_path(one, instead) for one in given]
         if not in_tables:  # a folder of a table may hold no file of these suffixes
             refuse_tables(map(FILES.plain_part, paths), FILES)
-        return _found(paths, FILES, suffixes, deep=deep, in_tables=in_tables)
+        return _found(paths, FILES, suffixes, skip, unusable, deep=deep, in_tables=in_tables)
 
 
 def _found(
     paths: Sequence[AnyPlace],
     places: Places[AnyPlace],
     suffixes: Collection[str] | None,
+    skip: Collection[str],
+    unusable: list[FileError] | None,
     *,
     deep: bool,
     in_tables: bool,
@@ -78,19 +86,34 @@ def _found(
     found: list[AnyFound] = []
     known: dict[AnyPlace, AnyPlace] = {}
     for file, below, glimpse in (file for path in paths for file in _listed(path, places, suffixes, deep=deep)):
-        check_text(file)
-        seen = glimpse or places.seen(file)
-        if seen is None:
-            raise FileError(f"{file} is a broken link.")
-        if not seen.size:
-            raise FileError(f"{file} is empty: nothing was written to it, or writing was interrupted.")
+        if any(fnmatch(str(file), pattern) or fnmatch(file.name, pattern) for pattern in skip):
+            continue
+        try:
+            check_text(file)
+            seen = _checked(file, glimpse or places.seen(file))
+        except FileError as error:
+            if unusable is None:
+                raise
+            unusable.append(error.about(str(file)))
+            continue
         other = known.setdefault(places.identity(file), file)
         if other is not file:
             raise FileError(f"{file} is given twice{'' if file == other else f', also as {other}'}.")
         found.append(FoundFile(file, below, seen))
+    if not found and not unusable:
+        raise FileError(f"{typed('skip')} leaves no file of {', '.join(map(str, paths))}.")
     if not in_tables:
         refuse_tables((file.path.parent for file in found), places)
     return found
+
+
+def _checked(file: Any, seen: Seen | None) -> Seen:
+    """What is seen of a file that holds something."""
+    if seen is None:
+        raise FileError(f"{file} is a broken link.")
+    if not seen.size:
+        raise FileError(f"{file} is empty: nothing was written to it, or writing was interrupted.")
+    return seen
 
 
 def _listed(

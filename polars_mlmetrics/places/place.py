@@ -10,7 +10,7 @@ from glob import has_magic
 from pathlib import Path, PurePosixPath
 from typing import Any, Protocol, TypeVar
 
-from polars_mlmetrics.errors import FileError
+from polars_mlmetrics.errors import FileError, StateError
 
 SCHEMES = ("s3", "gs", "az")
 
@@ -148,6 +148,10 @@ class Places(Protocol[AnyPlace]):
 
 class MissingError(FileError):
     """There is no such file."""
+
+
+class LockedError(StateError):
+    """Another run writes to the folder: nothing is wrong, and later it is free."""
 
 
 class TakenError(FileError):

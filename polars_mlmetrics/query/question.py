@@ -19,7 +19,7 @@ from polars_mlmetrics.engine.passes import Passes
 from polars_mlmetrics.engine.replicates import WITHOUT, WITHOUT_COARSE
 from polars_mlmetrics.engine.sources import Source
 from polars_mlmetrics.engine.state_rows import StateSource
-from polars_mlmetrics.errors import ColumnError, ParameterError, StateError, TableError, some
+from polars_mlmetrics.errors import ColumnError, ParameterError, StateError, TableError, some, typed
 from polars_mlmetrics.query.keys import Keys
 from polars_mlmetrics.query.query import OF_CLUSTERS, Query
 from polars_mlmetrics.query.source import LOOK, passes_of, planned, slices_of, source_of
@@ -170,7 +170,9 @@ class Question:
             )
         if self.confidence is None or self.confidence.is_bootstrap:
             given = "" if self.confidence is None else ", not 'bootstrap'"
-            raise ParameterError(f"anytime= is for intervals: pass a number as ci too, such as ci=0.95{given}.")
+            raise ParameterError(
+                f"{typed('anytime')} is for intervals: pass a number as ci too, such as {typed('ci', 0.95)}{given}."
+            )
         return replace(self, confidence=replace(self.confidence, anytime=anytime))
 
     def with_passes(
@@ -223,8 +225,8 @@ def confidence_of(
         lacking = next(column for column in sample if column not in schema)
         needed = f"{verb.name} needs samples" if verb.needs_interval else "intervals need samples"
         raise ColumnError(
-            f"{needed}, and there is no sample column {lacking!r}: pass sample=, or cluster= for the column that says "
-            "which rows depend on one another. If each row is a sample of its own, add a column: "
+            f"{needed}, and there is no sample column {lacking!r}: pass {typed('sample')}, or {typed('cluster')} for "
+            "the column that says which rows depend on one another. If each row is a sample of its own, add a column: "
             ".with_row_index('sample')."
         )
     columns = found.description["cluster"]

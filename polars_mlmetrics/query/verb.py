@@ -10,7 +10,7 @@ import polars as pl
 
 from polars_mlmetrics.data.frames import Names, is_state, schema_of, unflagged
 from polars_mlmetrics.data.returned import check_type
-from polars_mlmetrics.errors import MetricError, ParameterError, StateError
+from polars_mlmetrics.errors import MetricError, ParameterError, StateError, typed
 from polars_mlmetrics.formula.declaration import CATALOGUE
 from polars_mlmetrics.formula.metric import Metric
 
@@ -76,7 +76,9 @@ class Verb:
         if self.needs_interval and (ci is None or isinstance(ci, str)):
             raise ParameterError(f"{self.name} takes a number between 0 and 1 as ci, such as 0.95, not {ci!r}.")
         if ci is None and cluster is not None:
-            raise ParameterError("cluster= is for intervals: pass ci= too, such as ci=0.95.")
+            raise ParameterError(
+                f"{typed('cluster')} is for intervals: pass {typed('ci')} too, such as {typed('ci', 0.95)}."
+            )
         is_number = isinstance(ci, int | float) and not isinstance(ci, bool) and 0 < ci < 1
         if not (is_number or ci is None or (isinstance(ci, str) and ci == "bootstrap")):
             words = ", or 'bootstrap'" if isinstance(ci, str) else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,9 +13,11 @@ from typing import Any
 
 import polars as pl
 
-from polars_mlmetrics.errors import FileError, ParameterError, shown_type
+from polars_mlmetrics.adapters.formats import SUFFIXES, Format
+from polars_mlmetrics.adapters.scan import scan_each
+from polars_mlmetrics.errors import FileError, MetricError, ParameterError, shown_type
 from polars_mlmetrics.places.credentials import worded
-from polars_mlmetrics.places.files import check_text
+from polars_mlmetrics.places.files import check_text, readable
 from polars_mlmetrics.places.finding import AnyFound, Source, files_in, found_files, places_of, to_write
 from polars_mlmetrics.places.fingerprints import fingerprint_of
 from polars_mlmetrics.places.place import Address, MissingError, Place, Places, Seen, TakenError, is_of_store
@@ -34,31 +36,41 @@ class Log:
     A store gives each version of a file another name, so only what is new is read there. Here a time is looked at.
     """
 
-    def __init__(self, found: AnyFound, places: Places[Any], prepare: Prepare | None) -> None:
+    def __init__(
+        self, found: AnyFound, places: Places[Any], scan: pl.LazyFrame, reader: LogReader, newest: int
+    ) -> None:
+        """A file with the rows that are scanned; `newest` is the time of the newest file that `prepare` reads."""
         self.path: Place = places.identity(found.path)
         check_text(self.path)
-        self._places, self._seen = places, found.seen
-        self._scan = pl.scan_parquet(self.path.as_posix(), glob=False, hive_partitioning=False, **places.for_polars())
+        self._places, self._seen, self._scan, self._newest = places, found.seen, scan, newest
+        self._kind = reader.format or SUFFIXES.get(self.path.suffix.lower(), "parquet")
+        self._keys = [part.partition("=")[0] for part in found.within[:-1]]
         if isinstance(self.path, Path):  # refused at once if it cannot be read
             _ = self.source
-        self.rows = _prepared(prepare, self._scan)
+        try:
+            self.rows = _prepared(reader.prepare, self._scan)
+        except MetricError as error:
+            raise type(error)(f"{self.path}: {error}") from None
         """The file, as it is folded."""
 
     @cached_property
     def source(self) -> dict[str, Any]:
         """The note in a state about the file that it was made of."""
-        with self.worded("cannot be read as parquet", ValueError):
+        with self.worded(f"cannot be read as {self._kind}", ValueError):
             rows = self._scan.select(pl.len()).collect().item()
         return {**self._stamp, "rows": rows}
 
     @property
     def _stamp(self) -> dict[str, Any]:
-        return {"path": str(self.path), **self._seen.note()}
+        note = self._seen.note()
+        if "mtime_ns" in note:
+            note["mtime_ns"] = max(note["mtime_ns"], self._newest)
+        return {"path": str(self.path), **note}
 
     @cached_property
     def fingerprint(self) -> str:
         """By which it is known under another name."""
-        return fingerprint_of(self.path, self._seen.size, self._places)
+        return fingerprint_of(self.path, self._seen.size, self._places, self._keys)
 
     def is_in(self, source: Mapping[str, Any] | None) -> bool:
         """Whether this is what a state was made of."""
@@ -78,10 +90,42 @@ class Log:
         return worded(f"{self.path} {cannot}", self._places, *errors)
 
 
-def logs_of(source: Source, store: Store, prepare: Prepare | None) -> list[Log]:
-    """The files of a log. Those on this machine are opened, and refused if they cannot be read."""
-    places = places_of(source, store)
-    return [Log(file, places, prepare) for file in found_files(source, instead=REMOTE_LOG, store=store)]
+def _is_among(file: AnyFound, states: Any, places: Places[Any]) -> bool:
+    """Whether a file lies in the folder of the states, which lies in that of the log."""
+    below, path = places.identity(file.below), places.identity(file.path)
+    return states in path.parents and states != below and states not in below.parents
+
+
+@dataclass(frozen=True)
+class LogReader:
+    """How the files of a log are read."""
+
+    prepare: Prepare | None = None
+    format: Format | None = None
+    types: Mapping[str, Any] = field(default_factory=dict)
+    skip: Collection[str] = ()
+    reads: Sequence[str | os.PathLike[str]] = ()
+    """Other files that `prepare` reads."""
+
+    def logs(self, source: Source, store: Store, states: Any) -> list[Log]:
+        """The files of a log, but for those in the folder of the states.
+
+        Those on this machine are opened, and refused if they cannot be read.
+        """
+        places, suffixes = places_of(source, store), SUFFIXES if self.format is None else None
+        found = found_files(source, suffixes, instead=REMOTE_LOG, store=store, deep=True, skip=self.skip)
+        if places is places_of(states, store):
+            found = [file for file in found if not _is_among(file, places.identity(states), places)]
+        for file in found:
+            check_text(places.identity(file.path))
+        newest = max((self._time_of(path) for path in self.reads), default=0)
+        scans = scan_each(found, places, self.format, self.types)
+        pairs = zip(found, scans, strict=True)
+        return [Log(file, places, scan, self, newest) for file, scan in pairs]
+
+    def _time_of(self, path: str | os.PathLike[str]) -> int:
+        with readable():
+            return Path(path).stat().st_mtime_ns
 
 
 def is_gone(source: Mapping[str, Any] | None, store: Store) -> bool:

@@ -9,6 +9,7 @@ from typing import Any, Literal, Unpack
 
 import polars as pl
 
+from polars_mlmetrics.adapters.formats import Format
 from polars_mlmetrics.data.frames import Names
 from polars_mlmetrics.data.roles import Roles, checked_roles
 from polars_mlmetrics.engine.buckets import BUCKETS
@@ -22,6 +23,7 @@ from polars_mlmetrics.errors import (
     StateError,
     TableError,
     at_callers_line,
+    typed,
 )
 from polars_mlmetrics.formula.parameters import check_parameter
 from polars_mlmetrics.places.credentials import Provider
@@ -32,7 +34,7 @@ from polars_mlmetrics.places.stores import Store
 from polars_mlmetrics.query.keys import Keys
 from polars_mlmetrics.query.results import ResultColumns
 from polars_mlmetrics.states.alike import check_alike
-from polars_mlmetrics.states.folders import Folder, Log, Prepare, is_gone, logs_of
+from polars_mlmetrics.states.folders import Folder, Log, LogReader, Prepare, is_gone
 from polars_mlmetrics.states.state import StateOf
 from polars_mlmetrics.states.state_files import StateFile, bytes_of_state
 
@@ -54,6 +56,10 @@ def update_states(
     cluster: Names = None,
     between: str | None = None,
     prepare: Prepare | None = None,
+    reads: Sequence[str | os.PathLike[str]] = (),
+    format: Format | None = None,  # noqa: A002  (as in `scan`)
+    types: Mapping[str, pl.DataType | type[pl.DataType]] | None = None,
+    skip: Collection[str] = (),
     gone: Gone = "keep",
     progress: bool = True,
     storage_options: Mapping[str, Any] | None = None,
@@ -73,7 +79,8 @@ def update_states(
     Parameters
     ----------
     source
-        Parquet files of the log: a path, a folder, a pattern such as "logs/*.parquet", or a list of them.
+        Files of the log, as `scan` takes them: a path, a folder, a pattern such as "logs/*.parquet", or a list of them.
+        Folders such as day=2026-11-20 become columns.
     folder
         The folder of the states. It is created if missing. `scan_states(folder)` reads them. On this machine one call
         at a time may write to it; in an object store, several.
@@ -83,6 +90,13 @@ def update_states(
         A function from LazyFrame to LazyFrame that is applied to each file before it is folded, for files whose columns
         or types have changed over time. The states do not store what it did: if you change it, delete the states of the
         files it affects.
+    reads
+        Other files that `prepare` reads, such as truths that come later: when one of them changes, all files of the log
+        are folded again.
+    format, skip
+        The format of the files, and files to leave out, as in `scan`.
+    types
+        The types of columns of text files, such as {"sample": pl.String} for ids like 007; others are guessed.
     gone
         What happens to the state of a file that is gone: "keep" keeps it, and it counts; "drop" deletes it; "raise"
         raises an error before anything is folded.
@@ -124,7 +138,8 @@ def update_states(
     cloud = Store.read(storage_options, credential_provider)
     cloud.check_used(source, folder)
     place = Folder.of(folder, cloud)
-    logs = logs_of(source, cloud, prepare)
+    reader = LogReader(prepare, format, types or {}, skip, reads)
+    logs = reader.logs(source, cloud, place.path)
     options: dict[str, Any] = {"by": by, "buckets": buckets, "cluster": cluster, "between": between, "roles": roles}
     with place.alone(logs):
         known = place.states()
@@ -206,8 +221,8 @@ def _without_their_files(
         first = next(iter(lost.values()))
         more = f" (and so are those of {len(lost) - 1} more)" if len(lost) > 1 else ""
         raise FileError(
-            f"{first.metadata['source']['path']} is gone, but its state {first.path} is still there{more}. gone='drop' "
-            "deletes such states; gone='keep' keeps them."
+            f"{first.metadata['source']['path']} is gone, but its state {first.path} is still there{more}. "
+            f"{typed('gone', 'drop')} deletes such states; {typed('gone', 'keep')} keeps them."
         )
     return lost
 
@@ -222,7 +237,7 @@ def _check_once(parts: Sequence[_Part], kept: Sequence[StateFile]) -> None:
             if log_path is not None:
                 raise FileError(
                     f"{log_path} holds the rows of {name_in(source)}, whose state is {file.path}: they would "
-                    "count twice. If the log was renamed, gone='drop' deletes the old state."
+                    f"count twice. If the log was renamed, {typed('gone', 'drop')} deletes the old state."
                 )
 
 

@@ -7,16 +7,16 @@ from typing import Any
 import polars as pl
 import pytest
 
-from mlm_command import options
+from mlm_command import parser
 from tests.cli.commands import Printed, Refused, Table, run
 
-one_parser = cache(options._parser)
+one_parser = cache(parser._parser)
 
 
 @pytest.fixture(autouse=True)
 def options_are_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """All commands of this process have one parser: to make it takes longer than most commands do."""
-    monkeypatch.setattr(options, "_parser", one_parser)
+    monkeypatch.setattr(parser, "_parser", one_parser)
 
 
 @pytest.fixture(autouse=True)

@@ -40,13 +40,13 @@ warning: score_null in 1 of the rows (8.3%)
   Such as model=new, sample=3, label=cat, score=null, truth=0
   The score is null: the row is left out, and counted in n_excluded. Or fill it
   with the score of a negative.
-  log = log.filter(pl.col('score').is_not_null())
+  [prepare] where = ["score!=null"]
 
 ignored: label_never_true in 1 of the labels (50.0%)
   Such as label=dog
   A label is never true: recall and similar metrics are undefined for it, and
   averages over labels leave it out.
-  mlm.evaluate(log, mlm.recall(average='macro', undefined=0.0))
+  -m recall:average=macro,undefined=0.0
 
 samples_in_common 3, rows 12, groups 2, labels 2, samples 3
 """
@@ -66,6 +66,9 @@ f1      -
 """
 
 
+NUMBERED = "rule,status,reason,value,bound,baseline,difference\n"
+
+
 @pytest.mark.parametrize(
     ("line", "code", "text"),
     [
@@ -78,9 +81,9 @@ f1      -
         ("compare log.parquet -m log_loss --baseline old -f table", 0, COMPARED),
         ("check log.parquet --by model --ignore label_never_true -f table", 0, CHECKED),
         ("gate log.parquet -m f1 --by model --rule f1>=0.5 --warn f1>0.9 -f table", 1, GATED),
-        ("gate log.parquet -m f1 --rule f1>=0.5", 0, "rule,status,reason\nf1>=0.5,pass,\n"),
+        ("gate log.parquet -m f1 --rule f1>=0.5", 0, NUMBERED + "f1>=0.5,pass,,0.6,0.5,,\n"),
         # a rule that is a warning too closes the gate all the same
-        ("gate log.parquet -m f1 --rule f1>=0.9 --warn f1>=0.9", 1, "rule,status,reason\nf1>=0.9,fail,f1 is 0.6\n"),
+        ("gate log.parquet -m f1 --rule f1>=0.9 --warn f1>=0.9", 1, NUMBERED + "f1>=0.9,fail,f1 is 0.6,0.6,0.9,,\n"),
     ],
 )
 def test_what_is_printed(line: str, code: int, text: str, printed: Printed) -> None:
@@ -176,12 +179,13 @@ WRONG = [
     ("gate --rule f1>1", 2, "needs a log"),
     ("gate log.parquet --table t.parquet --rule f1>1", 2, "give one of them"),
     ("gate log.parquet -m f1 --rule f1=1", 2, "is no rule"),
-    ("update log.parquet --into states -m f1 --log-format csv", 2, "parquet files only"),
+    ("update log.parquet --into states -m f1 --log-format xls", 2, "invalid choice: 'xls'"),
     ("evaluate nolog.parquet -m f1", 3, "there is no file nolog.parquet"),
     ("evaluate log.parquet -m f1 -c no.toml", 3, "no.toml cannot be read"),
     ("evaluate log.parquet -m f1 -o log.parquet", 3, "write the result to another place"),
     ("evaluate log.parquet -m f1 -o nowhere/t.csv", 3, "there is no folder nowhere"),
-    ("gate --table t.csv --rule f1>1", 2, "-o FILE.parquet"),
+    ("gate --table t.txt --rule f1>1", 2, "-o FILE.parquet"),
+    ("gate --table no.csv --rule f1>1", 3, "there is no file no.csv."),
     ("gate --table no.parquet --rule f1>1", 3, "there is no file no.parquet."),
     ("evaluate log.parquet -m f1 --by modle", 4, "Did you mean 'model'?"),
     ("evaluate log.parquet -m f1 --where modle=new", 4, "Did you mean 'model'?"),

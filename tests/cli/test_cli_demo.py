@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from mlm_command import main
-from mlm_command.options import parsed
+from mlm_command.parser import parsed
 from polars_mlmetrics.cli import demo as demo_module
 from polars_mlmetrics.cli.demo import demo
 from polars_mlmetrics.cli.run import run

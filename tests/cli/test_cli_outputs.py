@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
+from tests.cli import commands
 from tests.cli.commands import Refused, run
 
 LOG = pl.DataFrame({"model": ["a", "b"] * 4, "sample": range(8), "score": [0.2, 0.7] * 4, "truth": [0, 1, 1, 0] * 2})
@@ -48,3 +49,26 @@ def test_a_file_beside_what_is_read_is_written() -> None:
     assert run("evaluate logs/*.parquet -m f1 -o table.csv") == 0
     assert run("evaluate logs -m f1 -o table.csv --overwrite") == 0
     assert run("evaluate logs/1.parquet -m f1 -o logs/table.csv") == 0
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "curve log.parquet --kind roc --by model",
+        "evaluate log.parquet -m accuracy --slices country",
+        "compare log.parquet -m accuracy --baseline old",
+        "rank log.parquet -m accuracy",
+        "gap log.parquet -m accuracy --over country --by model",
+        "decompose log.parquet -m accuracy --over country --baseline old",
+        "drift log.parquet --baseline old",
+    ],
+)
+def test_a_table_is_written_as_a_chart(line: str) -> None:
+    commands.LOG.write_parquet("log.parquet")
+    assert run(f"{line} -o chart.svg") == 0
+    assert Path("chart.svg").read_text().startswith("<svg")
+
+
+def test_what_is_no_table_of_a_verb_is_no_chart(refused: Refused) -> None:
+    refused("metrics -o chart.svg", 2, "plot")
+    assert not Path("chart.svg").exists()

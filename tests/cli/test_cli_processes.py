@@ -12,6 +12,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from polars_mlmetrics.version import VERSION
 from tests.cli.commands import run
 from tests.support.folders import ROOT
 
@@ -35,6 +36,22 @@ def test_help_imports_neither_polars_nor_numpy() -> None:
     process = command("evaluate --help", program=[sys.executable, "-c", code], stdout=subprocess.PIPE)
     assert process.returncode == 0
     assert not {"polars", "numpy", "polars_mlmetrics"} & set(process.stdout.splitlines()[-1].split())
+
+
+def test_the_version_imports_neither() -> None:
+    code = "import sys; from mlm_command import main; main(sys.argv[1:]); print(*sys.modules)"
+    for option in ("--version", "-V"):
+        process = command(option, program=[sys.executable, "-c", code], stdout=subprocess.PIPE)
+        version, modules = process.stdout.splitlines()
+        assert version == f"mlm {VERSION}"
+        assert not {"polars", "numpy", "polars_mlmetrics"} & set(modules.split())
+
+
+def test_the_package_is_the_command_too() -> None:
+    program = [sys.executable, "-m", "polars_mlmetrics"]
+    process = command("evaluate log.parquet -m accuracy", program=program, capture_output=True)
+    assert process.stdout == command("evaluate log.parquet -m accuracy", capture_output=True).stdout
+    assert process.stdout.startswith("accuracy\n")
 
 
 def test_standard_input() -> None:
@@ -205,6 +222,10 @@ COMPLETED = {
     "mlm curve log.parquet --kind c": "calibration ",
     "mlm evaluate log.parquet -m log_l": "log_loss ",
     "mlm evaluate lo": "log.parquet ",
+    "mlm evaluate log.parquet --by mo": "model ",
+    "mlm evaluate log.parquet --slices tr": "truth ",
+    "mlm compare log.parquet -m f1 --baseline n": "new ",
+    "mlm help com": "compare ",
 }
 
 

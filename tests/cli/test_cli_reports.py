@@ -61,7 +61,7 @@ def test_the_cluster_is_that_of_the_file_or_the_one_that_is_typed(
     for options, cluster in (("", None), ("-c mlm.toml", "device"), ("-c mlm.toml --cluster country", "country")):
         shown = printed(f"{line} {options} --show-python")
         assert (f'cluster="{cluster}"' in shown) == (cluster is not None)
-    refused("curve log.parquet --kind roc --cluster device", 2, "cluster= is for intervals")
+    refused("curve log.parquet --kind roc --cluster device", 2, "--cluster is for intervals")
 
 
 @pytest.mark.usefixtures("only_comments")

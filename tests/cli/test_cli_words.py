@@ -51,7 +51,10 @@ def test_a_check_says_what_it_could_not_look_for(printed: Printed) -> None:
     ("line", "said"),
     [
         ("gate log.parquet -m f1 --rule f1>=f1_baseline", "pass --against FILE, or write a [[gate]] with side ="),
-        ("evaluate log.parquet -m f1 --cluster sample", "cluster= is for intervals: pass --ci too, such as --ci 0.95."),
+        (
+            "evaluate log.parquet -m f1 --cluster sample",
+            "--cluster is for intervals: pass --ci too, such as --ci 0.95.",
+        ),
         ("evaluate log.dat -m f1", "Or pass --log-format parquet, 'ipc', 'csv' or 'ndjson'."),
     ],
 )

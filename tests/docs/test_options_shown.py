@@ -13,7 +13,8 @@ from contextlib import suppress
 from doctest import DocTestParser
 
 import polars_mlmetrics as mlm
-from mlm_command.options import COMMANDS, Parser
+from mlm_command.options import COMMANDS
+from mlm_command.parser import Parser, add_options
 from polars_mlmetrics.data.roles import ROLE_NAMES
 from polars_mlmetrics.testing import check_metric
 from tests.docs.pages import PAGES, Block, blocks
@@ -113,8 +114,8 @@ def test_an_option_that_no_call_names_is_seen() -> None:
 def options_of_commands() -> dict[tuple[str, str | None], set[Option]]:
     """What shows an option: how it is typed with each command that says the same of it, or its key in a file."""
     found: dict[tuple[str, str | None], set[Option]] = {}
-    for command, (_, add) in COMMANDS.items():
-        add(parser := Parser(command, add_help=False))
+    for command, declared in COMMANDS.items():
+        add_options(parser := Parser(command, add_help=False), declared)
         for action in parser._actions:
             if action.option_strings:
                 ways = found.setdefault((action.option_strings[-1], action.help), {(ANY, action.dest)})

@@ -226,7 +226,7 @@ closed/states cannot be written: Permission denied.
 the folder secret cannot be read: Permission denied.
 secret/log.parquet cannot be read: Permission denied.
 secret.parquet cannot be read as parquet: Permission denied (os error 13): secret.parquet
-secret cannot be read: Permission denied.
+the folder secret cannot be read: Permission denied.
 {here}/secret.parquet cannot be read as parquet: Permission denied (os error 13): {here}/secret.parquet
 secret cannot be read: Permission denied.
 secret.parquet cannot be read: Permission denied.

@@ -31,8 +31,9 @@ OF_OTHER_THINGS = """
 frame table state found row rule schema returned truths asked source path folder metric metrics weights range best
 undefined_when grain counts needs_negatives reads interval influence numerator denominator baseline per kind threshold
 inclusive points bins buckets ci margin pairs adjust worse top depth k min_samples tidy signature passes memory progress
-prepare gone overwrite storage_options strict credential_provider ignore skipped thorough severity on_undefined
-title static classes labels sample_weight n_labels format hive missing version folds on_flag anytime undefined edges of
+skip prepare gone overwrite storage_options strict credential_provider ignore skipped thorough severity on_undefined
+types title static classes labels sample_weight n_labels format hive missing version folds on_flag anytime undefined
+edges of
 """
 OTHERS = {*OF_OTHER_THINGS.split()}
 

@@ -1,0 +1,96 @@
+"""Values that must be there: rules such as country=DE,FR and day=2026-11-01..yesterday."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import date, timedelta
+from typing import NamedTuple
+
+import polars as pl
+
+from polars_mlmetrics.cli.settings import CONDITION, Settings
+from polars_mlmetrics.data.door import check_columns
+from polars_mlmetrics.data.frames import is_state
+from polars_mlmetrics.engine.contents import Contents
+from polars_mlmetrics.errors import ParameterError
+
+OWN_PROBLEMS = (
+    *("file_unreadable", "file_empty", "file_without_rows", "file_twice", "file_differs", "file_not_prepared"),
+    "value_missing",
+)
+"""The problems that the command finds beside those of the library."""
+
+FILE = "file"
+"""The name of a file, without its ending, as the key of a rule; a column of this name wins."""
+
+
+class Missing(NamedTuple):
+    """The values of a key that a rule names, and those of them that no row has."""
+
+    column: str
+    wanted: Sequence[str]
+    lacking: Sequence[str]
+
+    def beside(self, files: Sequence[str]) -> Missing:
+        """The values that lack, but for those of which a file is named, with a problem of its own."""
+        return self._replace(lacking=[value for value in self.lacking if not any(value in file for file in files)])
+
+    @property
+    def places(self) -> list[str]:
+        """The values with their key."""
+        return [f"{self.column}={value}" for value in self.lacking]
+
+
+def missing_in(frame: pl.LazyFrame, files: Sequence[str], settings: Settings) -> list[Missing]:
+    """The rules of which a value is not there; `files` are the names of files that hold rows."""
+    found, schema = [], frame.collect_schema()
+    if is_state(schema):  # of whose columns only the groups are those of a log
+        frame = frame.select(Contents.of(schema).by)
+        schema = frame.collect_schema()
+    known = settings.options.get("ignore") or settings.file.get("ignore") or []
+    with settings.naming("expect"):
+        for text in settings.get("expect") or []:
+            column, wanted = _read(text)
+            if column == FILE and FILE not in schema:
+                seen = set(files)
+            else:
+                check_columns([column], schema, what="column of expect")
+                values = pl.col(column).dt.date() if isinstance(schema[column], pl.Datetime) else pl.col(column)
+                seen = set(frame.select(values.cast(pl.String).drop_nulls().unique()).collect().to_series())
+            found.append(
+                Missing(
+                    column,
+                    wanted,
+                    [value for value in wanted if value not in seen and f"{column}={value}" not in known],
+                )
+            )
+    return [each for each in found if each.lacking]
+
+
+def _read(text: object) -> tuple[str, list[str]]:
+    """The key of a rule, and its values."""
+    rule = re.fullmatch(CONDITION, text) if isinstance(text, str) else None
+    if rule is None or rule[2] != "=" or not rule[3]:
+        raise ParameterError(f"{text!r} is no rule of values: write country=DE,FR or day=2026-11-01..yesterday.")
+    return rule[1], [value for part in rule[3].split(",") for value in _values(part.strip())]
+
+
+def _values(text: str) -> list[str]:
+    """One value, or all days from one to another."""
+    first, dots, last = text.partition("..")
+    if not dots:
+        return [text]
+    start, end = _day(first), _day(last)
+    if end < start:
+        raise ParameterError(f"{text!r} names no day: it ends before it begins.")
+    return [(start + timedelta(days=number)).isoformat() for number in range((end - start).days + 1)]
+
+
+def _day(text: str) -> date:
+    today = date.today()
+    named = {"today": today, "yesterday": today - timedelta(days=1)}
+    try:
+        return named.get(text) or date.fromisoformat(text)
+    except ValueError:
+        raise ParameterError(f"{text!r} is no day: write 2026-11-01, today or yesterday.") from None

@@ -1,0 +1,278 @@
+"""What is wrong with the files of a log, all at once: a row of `check` for each file and problem."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from operator import itemgetter
+from pathlib import PurePath
+from typing import Any, NamedTuple
+
+import polars as pl
+from polars.exceptions import PanicException, PolarsError
+
+from polars_mlmetrics.adapters.agreement import schema_of
+from polars_mlmetrics.adapters.formats import SUFFIXES, scanned
+from polars_mlmetrics.checks.check import COLUMNS
+from polars_mlmetrics.cli.calls import Call, call
+from polars_mlmetrics.cli.expected import FILE, Missing, missing_in
+from polars_mlmetrics.cli.logs import STDIN, scan_of
+from polars_mlmetrics.cli.prepare import TYPES, Preparation
+from polars_mlmetrics.cli.settings import Settings
+from polars_mlmetrics.data.frames import SOURCE, is_state
+from polars_mlmetrics.data.roles import MODEL, checked_roles
+from polars_mlmetrics.errors import FileError, MetricError, some
+from polars_mlmetrics.formula.arithmetic import ratio
+from polars_mlmetrics.places.finding import AnyFound, found_files, places_of
+from polars_mlmetrics.places.fingerprints import digest_in, fingerprint_of, name_in
+from polars_mlmetrics.places.tables import is_delta
+from polars_mlmetrics.states.folders import REMOTE_LOG
+from polars_mlmetrics.states.state_files import scan_states
+
+
+class FileProblem(NamedTuple):
+    """A problem of a file."""
+
+    severity: str
+    problem: str
+    file: str
+    meaning: str
+    fix: str
+
+    @property
+    def row(self) -> dict[str, Any]:
+        """The problem as a row of `check`."""
+        row = self._asdict()
+        return row | {"examples": [row.pop("file")]}
+
+
+class LogFiles:
+    """The files of a log, those that can be read, and the problems of all."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings, self._steps, self._store = settings, Preparation(settings), settings.store()
+        self.problems: list[FileProblem] = []
+        self.n_files = 0
+        self.readable: dict[AnyFound, int] = {}
+        """The files that can be read, and how many rows each has."""
+        paths = settings.get("logs")
+        if not paths or STDIN in paths or any(is_delta(path, self._store) for path in paths):
+            return
+        self._places, unusable = places_of(paths, self._store), list[FileError]()
+        suffixes = None if settings.get("format") else SUFFIXES
+        how: dict[str, Any] = {"skip": self._steps.skip, "unusable": unusable, "deep": True}
+        files = found_files(paths, suffixes, instead=REMOTE_LOG, store=self._store, **how)
+        for error in unusable:
+            self._add("file_empty", error.parameter or "", str(error))
+        self.n_files = len(files) + len(unusable)
+        if self.n_files == 1 and files:  # check itself says what is wrong with it
+            self.readable[files[0]] = 1
+            return
+        for file in files:
+            self._read(file)
+        if any(self.readable.values()):  # else check says that there are no rows
+            for file in (file for file, n_rows in self.readable.items() if not n_rows):
+                self._add("file_without_rows", file.path, f"{file.path} has no rows: no table has what it is about.")
+        self._find_copies()
+        self._find_differences()
+
+    def _add(self, problem: str, file: object, meaning: str, fix: str = "", severity: str = "error") -> None:
+        name = PurePath(str(file)).name
+        fix = fix or f"skip = [{json.dumps(name, ensure_ascii=False)}]"
+        self.problems.append(FileProblem(severity, problem, str(file), meaning, f"[prepare] {fix}"))
+
+    @property
+    def names(self) -> list[str]:
+        """The names of files that hold rows, without their endings."""
+        return [PurePath(file.path.name).stem for file, n_rows in self.readable.items() if n_rows]
+
+    @property
+    def bad(self) -> list[str]:
+        """The files that no command can read, or that would count twice."""
+        return [each.file for each in self.problems if each.problem not in ("file_differs", "file_without_rows")]
+
+    @property
+    def bad_names(self) -> list[str]:
+        """The names of the files with a problem."""
+        return [PurePath(each.file).name for each in self.problems]
+
+    def _read(self, file: AnyFound) -> None:
+        kind = self._settings.get("format") or SUFFIXES.get(file.path.suffix.lower(), "parquet")
+        try:
+            schema_of(file.path, kind, None, self._places)
+            scan = scanned([file.path.as_posix()], kind, **self._places.for_polars())
+            self.readable[file] = scan.select(pl.len()).collect().item()
+        except MetricError as error:
+            self._add("file_unreadable", file.path, str(error))
+        except (PolarsError, PanicException, OSError) as error:
+            self._add("file_unreadable", file.path, f"{file.path} cannot be read: {self._places.words_for(error)}")
+
+    def _find_copies(self) -> None:
+        known: dict[str, AnyFound] = {}
+        # Of two files the one that was written first.
+        for file, n_rows in sorted(self.readable.items(), key=lambda item: str(item[0].seen.version)):
+            first = known.setdefault(self._digest(file), file)
+            if first is not file and n_rows:
+                self._add("file_twice", file.path, f"{file.path} is {first.path} once more, byte by byte.")
+
+    def _digest(self, file: AnyFound) -> str:
+        if isinstance(file.seen.version, str):  # a store knows the bytes
+            return f"{file.seen.size} {file.seen.version}"
+        keys = [part.partition("=")[0] for part in file.within[:-1]]
+        return digest_in(fingerprint_of(file.path, file.seen.size, self._places, keys))
+
+    # -- columns and types ---------------------------------------------------------------------------------------------
+
+    def _find_differences(self) -> None:
+        """Files that are not as most files are, once they are prepared."""
+        every = {file: self._schema(file) for file in self.readable if str(file.path) not in self.bad}
+        schemas = {file: schema for file, schema in every.items() if schema is not None}
+        if not schemas:
+            return
+        # Of several that are as common the first.
+        kinds = Counter(tuple(sorted(schema.items(), key=itemgetter(0))) for schema in schemas.values())
+        usual = dict(kinds.most_common(1)[0][0])
+        for file, schema in schemas.items():
+            for name, meaning, step in _differences(schema, usual):
+                is_read = name in self._read_columns
+                # A column that is read cannot be dropped: then the file is left out.
+                fix = step or ("" if is_read else f"drop = [{json.dumps(name, ensure_ascii=False)}]")
+                severity = "error" if is_read else "warning"
+                self._add("file_differs", file.path, f"{file.path} {meaning}", fix, severity)
+
+    def _schema(self, file: AnyFound) -> pl.Schema | None:
+        try:
+            rows = self._steps.of_file(scan_of(file.path.as_posix(), self._settings, self._steps)).value
+            found: pl.Schema = rows.collect_schema()
+        except (MetricError, PolarsError) as error:
+            self._add("file_not_prepared", file.path, f"{file.path}: {str(error).splitlines()[0]}")
+            return None
+        return found
+
+    @property
+    def _read_columns(self) -> list[str]:
+        """The columns that a command reads: roles, groups and slices."""
+        words = self._settings.truth_in_words()
+        roles = self._settings.roles() | ({"truth": words[0]} if words else {})
+        table = checked_roles(roles).table
+        named = [str(root) for role in table.values().values() for root in role.meta.root_names()]
+        return [*table.sample, table.label, *named, *self._settings.groups(), *self._settings.sliced(), MODEL]
+
+    # -- rows of check -------------------------------------------------------------------------------------------------
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each problem, as `check` has them."""
+        counted = {"count": 1, "share": self.n_files, "of": "files"}
+        return [{**each.row, **counted} for each in self.problems]
+
+
+def _differences(schema: Mapping[str, Any], usual: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """The columns in which a file differs, in words, and the step that makes it alike, if there is one."""
+    lacking = [name for name in usual if name not in schema]
+    others = [name for name in schema if name not in usual]
+    for name in lacking:
+        renamed = next((other for other in others if _is_like(schema[other], usual[name])), None)
+        if renamed is not None:
+            others.remove(renamed)
+            cast = f"; {_cast(name, usual)}" if schema[renamed] != usual[name] else ""
+            words = f"has {renamed!r} ({schema[renamed]}), and other files have {name!r} ({usual[name]})."
+            yield name, words, _step("rename", renamed, name) + cast
+        else:
+            yield name, f"lacks {name!r}, which other files have.", ""
+    for name in others:
+        yield name, f"has {name!r}, which other files lack.", ""
+    for name in schema:
+        if name in usual and schema[name] != usual[name]:
+            step = "" if schema[name].is_nested() else _cast(name, usual)
+            yield name, f"has {name!r} as {schema[name]}, other files as {usual[name]}.", step
+
+
+def _is_like(one: pl.DataType, other: pl.DataType) -> bool:
+    return one == other or (one.is_numeric() and other.is_numeric())
+
+
+def _step(step: str, column: str, value: str) -> str:
+    key = column if re.fullmatch(r"[\w-]+", column, flags=re.ASCII) else json.dumps(column, ensure_ascii=False)
+    return f"{step} = {{ {key} = {json.dumps(value, ensure_ascii=False)} }}"
+
+
+def _cast(column: str, types: Mapping[str, Any]) -> str:
+    zone, kind = getattr(types[column], "time_zone", None), str(types[column].base_type())
+    return _step("cast", column, f"Datetime[{zone}]" if zone else kind) if kind in TYPES else ""
+
+
+# -- in the tables of commands -----------------------------------------------------------------------------------------
+
+
+def check_with_files(settings: Settings, made: Callable[[Settings], Call]) -> tuple[Call | None, pl.DataFrame]:
+    """The call of check and its table, with the problems of files and the values that lack.
+
+    Files that cannot be read are left out. Where the others cannot be read together, they are all that is shown.
+    """
+    files = LogFiles(settings)
+    settings = settings.without(files.bad)
+    rows = files.rows()
+    try:
+        checked = made(settings)
+        found: pl.DataFrame = checked.value
+    except FileError:
+        if not rows:
+            raise
+        checked, found = None, pl.DataFrame(schema=COLUMNS)
+    lacking = missing_in(checked.given[0].value.lazy(), files.names, settings) if checked is not None else []
+    for each in (each.beside(files.bad_names) for each in lacking):
+        if not each.lacking:
+            continue
+        rows.append(
+            {
+                "severity": "error", "problem": "value_missing", "count": len(each.lacking),
+                "share": len(each.wanted), "of": "values", "examples": each.places,
+                "meaning": f"No row has {some(each.places)}, which a rule of expect names.",
+                "fix": f"ignore = {json.dumps(each.places)}",
+            }
+        )  # fmt: skip
+    ignored = settings.get("ignore") or []
+    rows = [row | ({"severity": "ignored"} if row["problem"] in ignored else {}) for row in rows]
+    own = pl.DataFrame(rows, schema=COLUMNS).with_columns(share=ratio(pl.col("count"), pl.col("share")))
+    table = pl.concat([own, found]).sort("severity", maintain_order=True)
+    return checked, table
+
+
+def gate_with_values(found: pl.DataFrame, source: pl.LazyFrame, settings: Settings) -> pl.DataFrame:
+    """The table of a gate, with a row for each value that lacks."""
+    rows = [
+        {"rule": f"expect {each.column}", "status": "missing", "reason": f"no row has {place}"}
+        for each in missing_in(source, _names_of_files(source, settings), settings)
+        for place in each.places
+    ]
+    lacking = pl.DataFrame(rows, schema={"rule": pl.String, "status": found.schema["status"], "reason": pl.String})
+    return pl.concat([found, lacking], how="diagonal") if rows else found
+
+
+def _names_of_files(source: pl.LazyFrame, settings: Settings) -> list[str]:
+    """The names of the files that hold the rows of a log or a state."""
+    if not any(str(rule).partition("=")[0].strip() == FILE for rule in settings.get("expect") or []):
+        return []
+    if is_state(source.collect_schema()):
+        named = source.select(pl.col(SOURCE).drop_nulls().unique()).collect().to_series()
+        return [PurePath(name_in(each)).stem for each in named]
+    return LogFiles(settings).names
+
+
+def update_with_values(found: pl.DataFrame, settings: Settings) -> tuple[pl.DataFrame, list[str]]:
+    """The table of an update with a row for each value that lacks, and what was found, in words."""
+    ignored = settings.get("ignore") or []
+    kept = found.filter(pl.col("status").is_in(["folded", "refolded", "unchanged"]))
+    empty = [] if "file_without_rows" in ignored else kept.filter(rows=0)["path"].to_list()
+    names = [PurePath(path).stem for path in kept.filter(pl.col("rows") > 0)["path"].drop_nulls()]
+    lacking: list[Missing] = []
+    if settings.get("expect") and "value_missing" not in ignored:
+        folder = settings.get("into")
+        states = call(scan_states, folder, **settings.opened(folder)).value
+        lacking = missing_in(states, names, settings)
+    places = [place for each in lacking for place in each.beside(empty).places]
+    rows = pl.DataFrame({"path": places}, schema={"path": pl.String}).with_columns(status=pl.lit("missing"))
+    words = [*(f"{path} has no rows." for path in empty), *(f"no row has {place}." for place in places)]
+    return (pl.concat([found, rows], how="diagonal") if places else found), words

@@ -1,0 +1,46 @@
+"""The lines that mend problems are of the language in which one asks."""
+
+import polars as pl
+import pytest
+
+import polars_mlmetrics as mlm
+from polars_mlmetrics.checks.problems import PROBLEMS
+from polars_mlmetrics.checks.typed_fixes import TYPED_FIXES, TYPED_OPTIONS, typed_fix, typed_names
+from polars_mlmetrics.errors import spelled_as, typed
+
+LOG = pl.DataFrame({"m": ["a", "a"], "sample": [1, 1], "p": [0.2, 30.0], "truth": [1, None]})
+
+
+def test_every_problem_has_a_line_where_a_command_asks() -> None:
+    assert TYPED_FIXES.keys() | TYPED_OPTIONS.keys() <= PROBLEMS.keys()
+    columns = {role: pl.col(role) for role in ("score", "truth", "weight")}
+    names = typed_names(columns, label="label", sample="sample", by=["model"])
+    for problem in PROBLEMS.values():
+        line = typed_fix(problem.name, problem.severity).format(column="c", seen="", largest=1e300, **names)
+        assert "mlm." not in line
+        assert "pl." not in line
+        assert line or problem.severity == "info"
+
+
+def test_the_same_check_in_python_and_for_a_command() -> None:
+    in_python = dict(mlm.check(LOG, by="m", score="p").select("problem", "fix").rows())
+    with spelled_as({"by": "--by"}):
+        for_command = dict(mlm.check(LOG, by="m", score="p").select("problem", "fix").rows())
+    assert in_python["duplicate"].startswith("log = mlm.dedupe(log")
+    assert for_command["duplicate"] == '[prepare] dedupe = { keep = "last", by = ["m"] }'
+    assert for_command["score_out_of_range"] == '[prepare] scale = { p = { by = 0.01, where = "day=..." } }'
+    assert in_python.keys() == for_command.keys()
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value", "python", "command"),
+    [
+        ("by", "", "by=", "--by"), ("by", "model", "by='model'", "--by model"), ("ci", 0.95, "ci=0.95", "--ci 0.95"),
+        ("pairs", False, "pairs=False", "--unpaired"), ("folds", "", "folds=", "folds="),
+    ],
+)  # fmt: skip
+def test_a_parameter_as_it_is_typed(parameter: str, value: object, python: str, command: str) -> None:
+    assert typed(parameter, value) == python
+    with spelled_as({"by": "--by", "ci": "--ci", "pairs": "--unpaired"}):
+        assert typed(parameter, value) == command
+    assert typed(parameter, value) == python

@@ -1,0 +1,187 @@
+"""Ten messy days, each with the mess of real logs: named once each, and mended by settings alone."""
+
+from collections import Counter
+from datetime import date
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tests.cli.commands import Printed, Refused, run
+
+OPTIONS = """
+by = "model"
+metrics = ["log_loss", "f1"]
+expect = ["day=2026-11-01..2026-11-10", "model=old,new"]
+gate = [{ metric = "log_loss", op = "<=", bound = 0.9 }]
+"""
+STEPS = """
+[prepare]
+skip = ["2026-11-06-copy.parquet", "2026-11-08.parquet", "2026-11-10.parquet"]
+rename = { p = "score" }
+drop = ["email"]
+cast = { score = "Float64" }
+scale = { score = { by = 0.01, where = "day=2026-11-07" } }
+truths = "truths.parquet"
+dedupe = { keep = "last", by = "model" }
+"""
+KNOWN = 'ignore = ["file_without_rows", "day=2026-11-05", "day=2026-11-08", "day=2026-11-10"]\n'
+
+
+def log_of(number: int) -> pl.DataFrame:
+    sample = pl.int_range(number * 100, number * 100 + 40, eager=True)
+    rows = pl.DataFrame({"sample": sample, "truth": sample % 3 // 2, "day": [date(2026, 11, number)] * 40})
+    score = 0.1 + pl.col("truth") * 0.3 + sample * 37 % 11 / 20
+    return pl.concat(rows.with_columns(model=pl.lit(model), score=score) for model in ("old", "new"))
+
+
+def write(log: pl.DataFrame, name: str) -> Path:
+    file = Path("logs", f"2026-11-{name}.parquet")
+    log.write_parquet(file, mkdir=True)
+    return file
+
+
+@pytest.fixture(autouse=True)
+def ten_messy_days(a_folder_with_a_log: None) -> None:
+    write(log_of(1), "01")
+    write(pl.concat([log_of(2), log_of(2).head(4)]), "02")
+    write(log_of(3).rename({"score": "p"}).cast({"p": pl.Float32}), "03")
+    write(log_of(4).with_columns(email=pl.lit("a@b.c")), "04")
+    write(log_of(5).clear(), "05")
+    twice = write(log_of(6), "06")
+    twice.with_name("2026-11-06-copy.parquet").write_bytes(twice.read_bytes())
+    write(log_of(7).with_columns(pl.col("score") * 100), "07")
+    cut = write(log_of(8), "08")
+    cut.write_bytes(cut.read_bytes()[:500])
+    is_late = pl.col("sample") % 4 == 0
+    write(log_of(9).with_columns(pl.when(~is_late).then("truth")), "09")
+    log_of(9).filter(is_late).select("sample", "truth").unique().write_parquet("truths.parquet")
+    Path("logs/2026-11-10.parquet").touch()
+
+
+def problems(printed: Printed, options: str, code: int) -> pl.DataFrame:
+    Path("mlm.toml").write_text(options)
+    printed("check logs -c mlm.toml -q -o found.parquet --overwrite", code)
+    return pl.read_parquet("found.parquet").filter(pl.col("severity").cast(pl.String).is_in(["error", "warning"]))
+
+
+def test_every_file_is_listed_once_with_the_line_that_mends_it(printed: Printed) -> None:
+    found = problems(printed, OPTIONS, 1)
+    named = dict(zip(found["examples"].list.first(), found.select("problem", "fix").rows(), strict=True))
+    assert {Path(file).stem[8:]: problem for file, problem in named.items()} == {
+        "10": ("file_empty", '[prepare] skip = ["2026-11-10.parquet"]'),
+        "08": ("file_unreadable", '[prepare] skip = ["2026-11-08.parquet"]'),
+        "05": ("file_without_rows", '[prepare] skip = ["2026-11-05.parquet"]'),
+        "06-copy": ("file_twice", '[prepare] skip = ["2026-11-06-copy.parquet"]'),
+        "03": ("file_differs", '[prepare] rename = { p = "score" }; cast = { score = "Float64" }'),
+        "04": ("file_differs", '[prepare] drop = ["email"]'),
+    }
+    assert (
+        found.filter(problem="file_unreadable")["meaning"].item().startswith("logs/2026-11-08.parquet cannot be read")
+    )
+
+
+@pytest.mark.parametrize(
+    ("other", "fix"),
+    [
+        (log_of(2).drop("truth"), '[prepare] skip = ["2.parquet"]'),
+        (log_of(2).cast({"truth": pl.String}), '[prepare] cast = { truth = "Int64" }'),
+        (log_of(2).with_columns(truth=pl.concat_list("truth")), '[prepare] skip = ["2.parquet"]'),
+        (log_of(2).with_columns(pl.col("day").cast(pl.Datetime)), '[prepare] cast = { day = "Date" }'),
+        (log_of(2).drop("day"), '[prepare] drop = ["day"]'),
+    ],
+)
+def test_a_column_that_is_read_is_not_dropped(other: pl.DataFrame, fix: str, printed: Printed) -> None:
+    Path("few").mkdir()
+    for number, log in enumerate([log_of(1), other, log_of(3)], start=1):
+        log.write_parquet(f"few/{number}.parquet")
+    printed("check few --by model -q -o found.parquet", int("day" not in fix))
+    assert pl.read_parquet("found.parquet").filter(problem="file_differs")["fix"].to_list() == [fix]
+
+
+def test_what_lies_in_the_rows_is_found_once_the_files_are_alike(printed: Printed) -> None:
+    alike = STEPS[: STEPS.index("scale")]
+    found = problems(printed, OPTIONS + alike, 1)
+    assert dict(found.select("problem", "fix").rows()) == {
+        "file_without_rows": '[prepare] skip = ["2026-11-05.parquet"]',
+        "value_missing": 'ignore = ["day=2026-11-08", "day=2026-11-10"]',
+        "score_no_probability": '[prepare] scale = { score = { by = 0.01, where = "day=..." } }',
+        "truth_null": '[prepare] truths = "..."',
+        "duplicate": '[prepare] dedupe = { keep = "last", by = ["model"] }',
+    }
+    assert max(Counter(found["problem"]).values()) == 1
+
+
+def test_the_nightly_job_goes_through_with_settings_alone(printed: Printed, capsys: pytest.CaptureFixture[str]) -> None:
+    update = "update logs --into states -c mlm.toml --by model day --between model -q"
+    assert problems(printed, OPTIONS + STEPS, 1)["problem"].to_list() == ["file_without_rows", "value_missing"]
+    assert run(update) == 1
+    out, said = capsys.readouterr()
+    assert said == (
+        f"mlm: {Path('logs/2026-11-05.parquet').resolve()} has no rows.\n"
+        "mlm: no row has day=2026-11-08.\nmlm: no row has day=2026-11-10.\n"
+    )
+    assert out.splitlines()[-1] == "day=2026-11-10,,,missing"
+    assert run("gate states -c mlm.toml -q -o gate.csv") == 1
+    assert pl.read_csv("gate.csv").filter(status="missing")["reason"].to_list() == [
+        f"no row has day=2026-11-{day}" for day in ("05", "08", "10")
+    ]
+    assert problems(printed, KNOWN + OPTIONS + STEPS, 0).is_empty()
+    capsys.readouterr()
+    assert run(f"{update} -o files.csv") == run("gate states -c mlm.toml -q -o gate.csv --overwrite") == 0
+    assert capsys.readouterr() == ("", "")
+    table = [row.split(",") for row in printed("finish states -c mlm.toml -m n_rows --by day model").splitlines()[1:]]
+    assert {day[8:]: int(n_rows) for day, _, n_rows in table} == dict.fromkeys(
+        ["01", "02", "03", "04", "06", "07", "09"], 40
+    )
+
+
+def test_the_names_of_files_are_a_key_too(printed: Printed) -> None:
+    Path("mlm.toml").write_text(STEPS)
+    line = "update logs --into states -c mlm.toml -m f1 --by model -q --expect file=2026-11-01..2026-11-04,2026-11-11"
+    assert printed(f"{line} --ignore file_without_rows", 1).splitlines()[-1] == "file=2026-11-11,,,missing"
+    assert "no row has file=2026-11-11" in printed(
+        "gate states -m f1 --rule f1>=0 --expect file=2026-11-04,2026-11-11", 1
+    )
+    found = printed("check logs -c mlm.toml -m f1 --expect file=2026-11-04,2026-11-11", 1)
+    assert "No row has file=2026-11-11," in found
+
+
+@pytest.mark.parametrize(
+    ("rule", "code", "said"),
+    [
+        ("day", 2, "'day' is no rule of values: write country=DE,FR or day=2026-11-01..yesterday."),
+        ("day>2026-11-01", 2, "is no rule of values"),
+        ("day=2026-11-05..2026-11-01", 2, "names no day: it ends before it begins."),
+        ("day=2026-11-01..soon", 2, "'soon' is no day: write 2026-11-01, today or yesterday."),
+        ("dya=2026-11-01", 4, "column of expect 'dya' is not in the table"),
+    ],
+)
+def test_a_rule_that_is_none(rule: str, code: int, said: str, refused: Refused) -> None:
+    refused(f"check logs/2026-11-01.parquet --expect {rule}", code, said)
+
+
+def test_the_keys_of_states_are_their_groups(capsys: pytest.CaptureFixture[str]) -> None:
+    update = "update logs/2026-11-01.parquet --into states -m f1 -q --by model --expect"
+    assert run(f"{update} day=2026-11-01") == 4
+    assert "column of expect 'day' is not in the table (model)." in capsys.readouterr().err
+    assert run(f"{update} model=old,new") == 0
+
+
+def test_days_until_yesterday(printed: Printed) -> None:
+    found = printed("check logs/2026-11-01.parquet --by model --expect day=2026-11-01..yesterday", 1)
+    lacking = (date.today() - date(2026, 11, 1)).days - 1
+    assert f"error,value_missing,{lacking}," in found if lacking > 0 else "value_missing" not in found
+
+
+def test_an_error_of_the_question_is_no_problem_of_files(refused: Refused) -> None:
+    refused("check logs -m f2", 2, "there is no metric 'f2'")
+    refused("check nowhere", 3, "there is no file nowhere")
+
+
+def test_a_locked_folder_of_states_has_a_code_of_its_own(refused: Refused) -> None:
+    fcntl = pytest.importorskip("fcntl")
+    Path("states").mkdir()
+    with Path("states/.lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        refused("update logs/2026-11-01.parquet --into states -m f1", 5, "another `update_states` is running in states")

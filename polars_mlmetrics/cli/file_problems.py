@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 import polars as pl
 from polars.exceptions import PanicException, PolarsError
 
-from polars_mlmetrics.adapters.agreement import schema_of
-from polars_mlmetrics.adapters.formats import SUFFIXES, scanned
+from polars_mlmetrics.adapters.formats import SUFFIXES, FileReader
 from polars_mlmetrics.checks.check import COLUMNS
 from polars_mlmetrics.cli.calls import Call, call
 from polars_mlmetrics.cli.expected import FILE, Missing, missing_in
@@ -101,9 +100,9 @@ class LogFiles:
     def _read(self, file: AnyFound) -> None:
         kind = self._settings.get("format") or SUFFIXES.get(file.path.suffix.lower(), "parquet")
         try:
-            schema_of(file.path, kind, None, self._places)
-            scan = scanned([file.path.as_posix()], kind, **self._places.for_polars())
-            self.readable[file] = scan.select(pl.len()).collect().item()
+            reader = FileReader(kind, None, "raise", self._places)
+            reader.schema_of(file.path)
+            self.readable[file] = reader.scan([file.path]).select(pl.len()).collect().item()
         except MetricError as error:
             self._add("file_unreadable", file.path, str(error))
         except (PolarsError, PanicException, OSError) as error:

@@ -24,10 +24,10 @@ from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.row_counts import WEIGHT
 from polars_mlmetrics.metrics.calibration import calibration_error
 from polars_mlmetrics.metrics.decisions import f1
+from polars_mlmetrics.metrics.graded_rankings import ndcg
 from polars_mlmetrics.metrics.probabilities import log_loss, multiclass_log_loss
 from polars_mlmetrics.metrics.rankings import (
     label_ranking_average_precision,
-    ndcg,
     recall_at,
     reciprocal_rank,
     top_k_accuracy,

@@ -18,7 +18,7 @@ from polars_mlmetrics.checks.check import check
 from polars_mlmetrics.cli.calls import Call, Code, call
 from polars_mlmetrics.cli.conditions import where
 from polars_mlmetrics.cli.expected import OWN_PROBLEMS
-from polars_mlmetrics.cli.gates import gate_of, gates_in
+from polars_mlmetrics.cli.gates import gate_of, gate_of_file, gates_in
 from polars_mlmetrics.cli.logs import against, given_paths, groups_of, log_of, log_or_state, preparation, states_of
 from polars_mlmetrics.cli.metric_texts import metrics_in
 from polars_mlmetrics.cli.settings import Settings
@@ -168,8 +168,9 @@ def _finish(settings: Settings) -> Call:
 
 def _report(settings: Settings) -> Call:
     metrics = metrics_in(settings)
-    has_baseline = settings.get("baseline") is not None
-    return _of_models(settings, report, *([metrics] if metrics else []), has_baseline=has_baseline)
+    has_baseline, rules = settings.get("baseline") is not None, gate_of_file(settings)
+    gate = {} if rules is None else {"gate": rules}
+    return _of_models(settings, report, *([metrics] if metrics else []), has_baseline=has_baseline, **gate)
 
 
 def _metrics(settings: Settings) -> list[Code]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
@@ -29,6 +30,10 @@ from polars_mlmetrics.errors import FileError, ParameterError, unknown, words_of
 from polars_mlmetrics.metrics.decisions import n_samples
 from polars_mlmetrics.places.finding import found_files
 from polars_mlmetrics.states.folders import REMOTE_LOG
+
+OF_GATE = ("rule", "warn", "against", "table", "min_samples", "on_undefined", "on_flag", "anytime", "tidy")
+QUESTION = ("metrics", "by", "slices", "ci")
+"""Options that a gate has and other commands have not; and those of which rules are about the answers."""
 
 
 @dataclass
@@ -117,6 +122,23 @@ def gates_in(settings: Settings) -> list[Gate]:
     if of_differences:
         gates.append(Gate(_differences(settings, of_differences), of_differences, given))
     return gates
+
+
+def gate_of_file(settings: Settings) -> Call | None:
+    """The gate of the rules in a file, for a command that tries no rules itself; None where there are none.
+
+    Without a baseline, rules on differences are left out.
+    """
+    has_baseline, entries = settings.get("baseline") is not None, settings.file.get("gate", [])
+    rules = [entry for entry in entries if has_baseline or entry.get("side") != "difference"]
+    if not rules:
+        return None
+    own = copy(settings)
+    own.file = {**settings.file, "gate": rules}
+    # The question of the rules is that of the file, whatever else is typed.
+    asked = {name: None for name in QUESTION if name in settings.file}
+    own.options = {**settings.options, **dict.fromkeys(OF_GATE), **asked}
+    return gate_of(gates_in(own))
 
 
 def gate_of(gates: Sequence[Gate]) -> Call:

@@ -1,5 +1,6 @@
 """`mlm report` writes what `report` makes, to each file that is named."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -95,3 +96,50 @@ def test_without_the_libraries_of_the_page_it_says_what_to_install(
     monkeypatch.setitem(sys.modules, "altair", None)
     monkeypatch.setattr("polars_mlmetrics.reporting.libraries.find_spec", lambda module: None)
     refused("report log.parquet -m brier_score -o page.html", 3, "pip install 'polars-mlmetrics[report]'.\n")
+
+
+RULES = """
+[[gate]]
+metric = "brier_score"
+op = "<="
+bound = 0.2
+
+[[gate]]
+metric = "brier_score"
+sliced_by = "country"
+side = "difference"
+op = "<="
+bound = 0.01
+"""
+
+
+@pytest.mark.usefixtures("only_comments")
+def test_the_rules_of_the_file_come_first(printed: Printed) -> None:
+    Path("mlm.toml").write_text(OPTIONS.replace("gate = []", "ci = 0.95") + RULES)
+    assert run("report log.parquet -m f1 -c mlm.toml -o comment.md") == 0
+    run("gate log.parquet -c mlm.toml -o gate.parquet")
+    gate = pl.read_parquet("gate.parquet").filter(pl.col("status") == "fail")
+    comment = Path("comment.md").read_text()
+    assert f"{gate['rule'].n_unique()} of 2 rules" in comment
+    for reason in gate["reason"].head(3):
+        assert reason.split(" is ")[1][:6] in comment
+    # The page is about the metrics that are typed, the rules about those of the file.
+    assert "| f1 | all |" in comment
+    shown = printed("report log.parquet -m f1 -c mlm.toml -o shown.md --show-python")
+    exec(shown, {})
+    # Two runs may add in another order.
+    first, second = (re.sub(r"(\.\d{9})\d+", r"\1", text) for text in (Path("shown.md").read_text(), comment))
+    assert first == second
+
+
+@pytest.mark.usefixtures("only_comments")
+def test_rules_on_differences_need_a_baseline() -> None:
+    Path("mlm.toml").write_text(OPTIONS.replace("baseline = 'old'\ngate = []", "") + RULES)
+    assert run("report log.parquet -c mlm.toml -o comment.md") == 0
+    assert "of 1 rule" in Path("comment.md").read_text() or "The rule holds" in Path("comment.md").read_text()
+    only_differences = OPTIONS.replace("baseline = 'old'\ngate = []", "") + RULES.replace(
+        "op", "side = 'difference'\nop", 1
+    )
+    Path("mlm.toml").write_text(only_differences)
+    assert run("report log.parquet -c mlm.toml -o comment.md --overwrite") == 0
+    assert "rule" not in Path("comment.md").read_text().split("<sub>")[0]

@@ -14,7 +14,7 @@ from polars_mlmetrics.cli.pipelines import without_numbers
 from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.contrasts import mix, ranks
 from polars_mlmetrics.data.visible import visible
-from polars_mlmetrics.reporting.wording import verdict_or_why
+from polars_mlmetrics.reporting.wording import LONG, verdict_or_why
 
 MOST, FIRST, LAST = 40, 10, 10
 """Of more rows than `MOST`, a terminal shows the first and the last ones."""
@@ -24,9 +24,6 @@ WHOLE = ("metrics", "slices")
 
 FEW = 10
 """Of more files than these, a terminal shows those that have changed."""
-
-LONG = r"(\d+\.\d{6})\d+"
-"""A number of more decimals than anyone reads; the last ones differ from run to run."""
 
 OF_INTERVALS = ("se", "low", "high", "ci_method", "ci_flag", "n_buckets", "n_clusters")
 """The columns of a tidy table that are null without intervals."""

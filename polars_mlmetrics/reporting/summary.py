@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from polars_mlmetrics.reporting.asked import MODEL, WHOLE, name_of
 from polars_mlmetrics.reporting.findings import BAD, EVEN, GOOD, OPEN, Card, Sentence, Strong, Told
 from polars_mlmetrics.reporting.where_worse import size_of_slices, where_card
 from polars_mlmetrics.reporting.wording import (
+    LONG,
     count,
     direction,
     interval,
@@ -61,7 +63,7 @@ def _of_rules(gate: pl.DataFrame) -> Card:
 def _of_row(row: dict[str, Any]) -> str:
     """Where a rule does not hold, and why; and its status, where that is no failure."""
     place, status = place_text(row), "" if row["status"] == "fail" else f" ({row['status']})"
-    return f"{place and f' at {place}'}{status}: {row['reason']}."
+    return f"{place and f' at {place}'}{status}: {re.sub(LONG, r'\1', row['reason'])}."
 
 
 # -- better or worse ---------------------------------------------------------------------------------------------------

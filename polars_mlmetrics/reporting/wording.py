@@ -12,6 +12,8 @@ from polars_mlmetrics.checks.statuses import row_text
 from polars_mlmetrics.data.visible import visible
 
 MINUS = "\u2212"
+LONG = r"(\d+\.\d{6})\d+"
+"""A number of more decimals than anyone reads; the last ones differ from run to run."""
 NONE = "–"
 """The sign for a missing number; the reason stands beside it."""
 

@@ -31,6 +31,8 @@ from polars_mlmetrics.engine.thinning import COUNTS, PAST_ALL, POINT, THRESHOLD,
 from polars_mlmetrics.errors import INTERNAL, MetricError, ParameterError, StateError
 from polars_mlmetrics.formula.cells import end_of_cell, ends_of_cells
 from polars_mlmetrics.formula.curve import Bins, cell_of
+from polars_mlmetrics.formula.declaration import CATALOGUE
+from polars_mlmetrics.formula.declare import make
 from polars_mlmetrics.formula.measure import Measure, Node, of_rows_of
 from polars_mlmetrics.formula.over_targets import OverTargets
 from polars_mlmetrics.formula.parameters import as_number, identity
@@ -189,7 +191,12 @@ class MetricCurve:
         if self.question.confidence is not None or any(isinstance(node, OverTargets) for node in metric.walk()):
             return False
         # A group in which one of these rows is broken has no points.
-        nothing = broken_in(self._reader(of_rows_of(self._cells.in_runs(), self._like)))
+        # It reads scores and truths: that a score is no probability is known where cells of such were asked for.
+        [counts_of_f1] = make(CATALOGUE["f1"], (), {}).tree.measures()
+        threshold = next(decisions_of(metric)).parameters["threshold"]
+        plain = of_rows_of(replace(counts_of_f1, parameters={"threshold": threshold}), self._like)
+        of_curve = plain, of_rows_of(self._cells.in_runs(), self._like)
+        nothing = {name for measure in of_curve for name in broken_in(self._reader(measure))}
         measures = list(metric.measures())
         is_told = (self._names_of(measure) <= {*counts, *nothing} for measure in measures)
         return not any(measure.is_from_elsewhere for measure in measures) and all(is_told)

@@ -17,10 +17,10 @@ INF, NAN = float("inf"), float("nan")
 ENGINES: Any = ("in-memory", "streaming")
 
 
-TRUTHS = {"top_k_accuracy": "one", "dcg": "gain", "ndcg": "gain"}  # what is not named has many true labels
+TRUTHS = {"top_k_accuracy": "one", "dcg": "gain", "ndcg": "gain", "err": "gain"}  # others have many true labels
 
 
-OF_ORDER = {name for name, declared in mlm.CATALOGUE.items() if declared.formula.__module__.endswith(".rankings")}
+OF_ORDER = {name for name, declared in mlm.CATALOGUE.items() if declared.formula.__module__.endswith("rankings")}
 
 
 RANKED = [case for case in CASES if case.name in OF_ORDER and case.grain == "sample"]

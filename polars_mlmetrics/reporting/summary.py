@@ -63,7 +63,8 @@ def _of_rules(gate: pl.DataFrame) -> Card:
 def _of_row(row: dict[str, Any]) -> str:
     """Where a rule does not hold, and why; and its status, where that is no failure."""
     place, status = place_text(row), "" if row["status"] == "fail" else f" ({row['status']})"
-    return f"{place and f' at {place}'}{status}: {re.sub(LONG, r'\1', row['reason'])}."
+    reason = re.sub(LONG, r"\1", row["reason"])
+    return f"{place and f' at {place}'}{status}: {reason}."
 
 
 # -- better or worse ---------------------------------------------------------------------------------------------------

@@ -219,7 +219,7 @@ COMMANDS = {
             _several(
                 "-o --output",
                 "FILE",
-                "the page (.html), or a comment for a pull request (.md), or both",
+                "a page (.html), a comment for a pull request (.md) or data (.json); none: print the findings",
                 dest="outputs",
             ),
             _flag("--overwrite", "replace the files if they are there"),

@@ -8,15 +8,17 @@ from polars_mlmetrics.cli.calls import Code, program, text_of
 from polars_mlmetrics.cli.forms import check_place, place_here
 from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.errors import ParameterError
-from polars_mlmetrics.reporting.report import COMMENTS, PAGES
+from polars_mlmetrics.reporting.report import COMMENTS, ENDINGS
 
 
 def write_reports(report: Code, files: list[Path], settings: Settings) -> bytes:
-    """Write the report; a place that cannot be written to is refused before anything is computed."""
+    """Write the report, or print its findings; a file that is not to be written is refused before any work."""
     overwrite = bool(settings.get("overwrite"))
     for file in files:
         check_place(file, settings.inputs(), overwrite=overwrite)
     made = report.value
+    if not files:
+        return str(made.text).encode()
     # A comment that is written after the page links to it.
     for file in files:
         made.save(file, overwrite=overwrite)
@@ -27,15 +29,13 @@ def report_program(report: Code, files: list[Path], settings: Settings) -> bytes
     """The same in Python."""
     overwrite = ", overwrite=True" if settings.get("overwrite") else ""
     saves = [f"report.save({text_of(file.as_posix())}{overwrite})\n" for file in files]
-    return (program(report, "report") + "".join(saves)).encode()
+    return (program(report, "report") + "".join(saves or ["print(report)\n"])).encode()
 
 
 def report_files(settings: Settings) -> list[Path]:
-    """The files to write, the page first."""
+    """The files to write, the page first; none where the findings are printed."""
     files = [place_here(file) for file in settings.get("outputs") or []]
-    if not files:
-        raise ParameterError("report writes a page or a comment: -o report.html, -o comment.md, or both.")
     for file in files:
-        if file.suffix.lower() not in (*PAGES, *COMMENTS):
-            raise ParameterError(f"{file}: a report is a page (.html) or a comment (.md).")
+        if file.suffix.lower() not in ENDINGS:
+            raise ParameterError(f"{file}: a report is a page (.html), a comment (.md) or its findings (.json).")
     return sorted(files, key=lambda file: file.suffix.lower() in COMMENTS)

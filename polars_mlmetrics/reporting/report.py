@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import os
 from collections.abc import Sequence
 from dataclasses import replace
@@ -27,13 +28,14 @@ if TYPE_CHECKING:
     from polars_mlmetrics.reporting.findings import Told
 
 PAGES, COMMENTS = (".html", ".htm"), (".md",)
+ENDINGS = (*PAGES, *COMMENTS, ".json")
 REMOTE_WRITE = "Save it on this machine, and copy the file there."
 
 
 class Report:
     """A report: `.save("report.html")` writes the page, `.save("comment.md")` a comment for a pull request.
 
-    A notebook shows the page. It holds no rows of the log, only what was worked out of them.
+    A notebook shows the page, and `print` its findings. It holds no rows of the log, only what was worked out of them.
     """
 
     def __init__(self, told: Told, title: str | None, static: bool) -> None:
@@ -54,21 +56,40 @@ class Report:
         """The comment: what changed, a row each."""
         return self._comment(None)
 
+    @property
+    def findings(self) -> dict[str, Any]:
+        """The sentences of the page, and the numbers of models and slices, as plain dicts and lists."""
+        from polars_mlmetrics.reporting.plain import data_of
+
+        return data_of(self._told, self._title)
+
+    @property
+    def text(self) -> str:
+        """The sentences of the page as lines, for a terminal."""
+        from polars_mlmetrics.reporting.plain import text_of
+
+        return text_of(self._told, self._title)
+
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
-        """Write the page (.html) or the comment (.md), whole or not at all.
+        """Write the page (.html), the comment (.md) or the findings (.json), whole or not at all.
 
         A comment that is saved after the page links to it.
         """
         file = place_of(path, instead=REMOTE_WRITE)
         ending = file.suffix.lower()
-        if ending not in (*PAGES, *COMMENTS):
-            raise ParameterError(f"{file}: a report is saved as .html or, for a comment, as .md.")
+        if ending not in ENDINGS:
+            raise ParameterError(f"{file}: a report is saved as .html, as .md (a comment), or as .json (its findings).")
         FILES.check_free(file, overwrite=overwrite)
-        is_page = ending in PAGES
-        text = self.html if is_page else self._comment(self._link_from(file))
-        FILES.put(file, text.encode(), overwrite=overwrite)
-        if is_page:
+        FILES.put(file, self._as(ending, file).encode(), overwrite=overwrite)
+        if ending in PAGES:
             self._page_file = file
+
+    def _as(self, ending: str, file: Path) -> str:
+        if ending in PAGES:
+            return self.html
+        if ending in COMMENTS:
+            return self._comment(self._link_from(file))
+        return json.dumps(self.findings, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
     def _comment(self, link: str | None) -> str:
         from polars_mlmetrics.reporting.comment import comment_of
@@ -84,6 +105,9 @@ class Report:
     def _repr_html_(self) -> str:
         page = html.escape(self.html)
         return f'<iframe srcdoc="{page}" style="width:100%;height:46rem;border:0" sandbox="allow-scripts"></iframe>'
+
+    def __str__(self) -> str:
+        return self.text
 
     def __repr__(self) -> str:
         return f"Report of {visible(self._told.candidate)}: .save('report.html') writes it."
@@ -148,7 +172,8 @@ def report(
 
     Returns
     -------
-    A `Report`: `save` writes the page or the comment, `html` and `markdown` are their texts.
+    A `Report`: `save` writes the page, the comment or the findings. `html`, `markdown`, `text` (which `print` shows)
+    and `findings` are what it has.
 
     Raises
     ------

@@ -1,5 +1,6 @@
 """`mlm report` writes what `report` makes, to each file that is named."""
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -75,8 +76,7 @@ def test_a_state_has_a_report_too() -> None:
 @pytest.mark.parametrize(
     ("options", "code", "said"),
     [
-        ("", 2, "-o report.html"),
-        ("-o page.txt", 2, "a page (.html) or a comment (.md)"),
+        ("-o page.txt", 2, "a page (.html), a comment (.md) or its findings (.json)"),
         ("-o there.md", 3, "--overwrite"),
         ("-o nowhere/page.html", 3, "there is no folder nowhere"),
         ("--baseline olt -m brier_score -o page.html", 2, "'olt'"),
@@ -96,6 +96,16 @@ def test_without_the_libraries_of_the_page_it_says_what_to_install(
     monkeypatch.setitem(sys.modules, "altair", None)
     monkeypatch.setattr("polars_mlmetrics.reporting.libraries.find_spec", lambda module: None)
     refused("report log.parquet -m brier_score -o page.html", 3, "pip install 'polars-mlmetrics[report]'.\n")
+
+
+@pytest.mark.usefixtures("only_comments")
+def test_findings_are_printed_where_no_file_is_named(printed: Printed) -> None:
+    made = mlm.report(pl.scan_parquet("log.parquet"), mlm.brier_score(), baseline="old", slices=["country"])
+    assert printed("report log.parquet -c mlm.toml") == made.text
+    shown = printed("report log.parquet -c mlm.toml --show-python")
+    assert shown.splitlines()[-1] == "print(report)"
+    assert run("report log.parquet -c mlm.toml -o findings.json") == 0
+    assert json.loads(Path("findings.json").read_text("utf-8"))["findings"] == made.findings["findings"]
 
 
 RULES = """

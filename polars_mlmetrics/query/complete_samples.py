@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -11,6 +11,7 @@ from polars_mlmetrics.data.door import check_key_columns
 from polars_mlmetrics.data.expressions import any_of, check_no_pattern
 from polars_mlmetrics.engine.folds import fold, matched
 from polars_mlmetrics.engine.passes import Passes
+from polars_mlmetrics.engine.ranking import code_of
 from polars_mlmetrics.engine.sources import LogSource
 from polars_mlmetrics.errors import INTERNAL, ParameterError, unknown
 from polars_mlmetrics.formula.measure import Measure
@@ -34,8 +35,8 @@ def check_can_pair(query: Query, between: str) -> None:
     check_key_columns(query.roles.sample, query.schema, what="sample column")
 
 
-def rows_of_pairs(query: Query, between: str, passes: Passes | None) -> pl.LazyFrame:
-    """The rows of a query without the samples that count to a metric for some models of their group, and not for all.
+def change_to_pairs(query: Query, between: str, passes: Passes | None) -> Callable[[pl.LazyFrame], pl.LazyFrame]:
+    """A change of rows: without the samples that count to a metric for some models of their group, and not for all.
 
     A model is one of a group where a sample of it counts there. The samples are looked up now.
     """
@@ -47,10 +48,11 @@ def rows_of_pairs(query: Query, between: str, passes: Passes | None) -> pl.LazyF
 
     log = source_of(query, passes).changed(with_samples)
     odd = CompleteSamples(log, groups, model, sample, samples_of_all(query.metrics)).odd()
-    if odd.is_empty():
-        return with_samples(query.frame)
-    rows = with_samples(query.with_keys(query.frame)).join(odd.lazy(), on=odd.columns, how="anti", nulls_equal=True)
-    return rows.drop(column.meta.output_name() for column in query.added)
+
+    def to_pairs(rows: pl.LazyFrame) -> pl.LazyFrame:
+        return with_samples(rows).join(odd.lazy(), on=odd.columns, how="anti", nulls_equal=True)
+
+    return with_samples if odd.is_empty() else to_pairs
 
 
 class Way:
@@ -70,9 +72,10 @@ class Way:
 
     def sums_of_codes(self, sample: Sequence[str]) -> Iterator[pl.Expr]:
         """Two sums of hashes, which tell sets of samples apart."""
-        for place, name in enumerate(self.codes):
-            hashes = (pl.col(column).hash(place * len(sample) + seed) for seed, column in enumerate(sample))
-            yield pl.when(self.counts).then(pl.sum_horizontal(hashes)).sum().alias(name)
+        # Of hashes of each column alone the sums would be those of any samples with the same values in each column.
+        code = code_of(sample) if sample[1:] else pl.col(sample)
+        for seed, name in enumerate(self.codes):
+            yield pl.when(self.counts).then(code.hash(seed)).sum().alias(name)
 
     def is_alike(self) -> Iterator[pl.Expr]:
         """Whether the samples of all models of a group have the same sums, and as many rows."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from io import BytesIO
 from typing import Any, Literal, Unpack
@@ -30,7 +30,7 @@ from polars_mlmetrics.engine.state_table import StateTable
 from polars_mlmetrics.errors import NameCollisionError, StateError, at_callers_line
 from polars_mlmetrics.formula.over_targets import samples_of_all
 from polars_mlmetrics.places.fingerprints import fingerprints_of, name_in
-from polars_mlmetrics.query.complete_samples import check_can_pair, rows_of_pairs
+from polars_mlmetrics.query.complete_samples import change_to_pairs, check_can_pair
 from polars_mlmetrics.query.keys import Keys
 from polars_mlmetrics.query.query import Query
 from polars_mlmetrics.query.reported_value import ask_counts
@@ -132,6 +132,8 @@ class StateOf:
     buckets: dict[str, Any] | None
     between: str | None
     sources: Sequence[str]
+    to_pairs: Callable[[pl.LazyFrame], pl.LazyFrame] | None = None
+    """The change of the rows to those of pairs, where these are asked for and were looked up."""
 
     @classmethod
     def read(
@@ -165,7 +167,8 @@ class StateOf:
         """The same of the samples that all models have, which are looked up now, where pairs are asked for."""
         if self.between is None:
             return self
-        return replace(self, query=replace(self.query, frame=rows_of_pairs(self.query, self.between, passes)))
+        query = replace(self.query, holds_rows=False)
+        return replace(self, query=query, to_pairs=change_to_pairs(query, self.between, passes))
 
     def table(self, passes: Passes | None) -> pl.LazyFrame:
         """The plan of the state: its statistics by group, and a row for each file of the log."""
@@ -183,7 +186,10 @@ class StateOf:
         """The partials of the state, with all that its metrics need."""
         query = self.query
         cluster = self.buckets["cluster"] if self.buckets else ()
-        plan = StateTable(source_of(query, passes), self._key_names(), query.readings, cluster)
+        source = source_of(query, passes)
+        if self.to_pairs is not None:
+            source = source.changed(self.to_pairs).cached()  # they are read more than once
+        plan = StateTable(source, self._key_names(), query.readings, cluster)
         for metric in query.metrics:
             plan.add(metric)
         if self.between is not None:

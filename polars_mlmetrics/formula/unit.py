@@ -102,7 +102,7 @@ class Unit(Row, Standings, SharedStatistics):
 
     def _known(self, one: pl.Expr, other: pl.Expr) -> tuple[pl.Expr, pl.Expr, pl.Expr]:
         """The included rows alone, each with its share of all weight."""
-        one, other, weight = (self._masked(row).drop_nulls() for row in (one, other, one * 0 + self.weight))
+        one, other, weight = (self._masked(row).drop_nulls() for row in (one, other, self.weight))
         return one, other, share(weight, weight.sum())
 
     def _masked(self, row: pl.Expr) -> pl.Expr:

@@ -52,6 +52,8 @@ def test_an_infinite_score_is_the_first_or_the_last(infinity: float) -> None:
     frame = grades(30, 3).with_columns(score=pl.when(pl.int_range(pl.len()) == 4).then(infinity).otherwise("score"))
     ranks = frame.with_columns(pl.col("score").rank())
     assert value_of(frame, mlm.kendall()) == pytest.approx(kendalltau(ranks["score"], ranks["truth"])[0], rel=1e-12)
+    weighted = mlm.kendall().on(weight="weight")
+    assert value_of(frame, weighted) == pytest.approx(value_of(ranks, weighted), rel=1e-12)
 
 
 @pytest.mark.parametrize("metric", [mlm.kendall(), mlm.kendall().on(weight="weight")], ids=["rows", "weights"])

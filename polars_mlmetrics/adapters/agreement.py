@@ -83,7 +83,8 @@ def _check_related(path: Place, schema: pl.Schema, first: Place, expected: pl.Sc
 def read_as(rows: pl.LazyFrame, found: pl.Schema, wanted: pl.Schema, keys: Sequence[str]) -> pl.LazyFrame:
     """Rows of files that have the columns `found`, with those that are wanted, and the keys of their folders."""
     columns = [_column(name, found.get(name), dtype) for name, dtype in wanted.items()]
-    return rows.select(*columns, cs.by_name(*keys))
+    # Not as one selection: where no column is left that the files have, it would have one row.
+    return rows.with_columns(columns).select(map(cs.by_name, [*wanted, *keys]))
 
 
 def _column(name: str, found: pl.DataType | None, wanted: pl.DataType) -> pl.Expr:

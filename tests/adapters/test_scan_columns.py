@@ -308,3 +308,16 @@ def test_columns_of_any_name_are_read_as_one(name: str) -> None:
     write("a.parquet", **{name: [1], "y": [1]})
     write("b.parquet", **{name: [2.5], "y": [1]})
     assert scan(".", schema={name: pl.Float64}).collect().to_dict(as_series=False) == {name: [1.0, 2.5]}
+
+
+@pytest.mark.parametrize("kind", ["parquet", "ipc", "csv", "ndjson"])
+@pytest.mark.parametrize("engine", ["in-memory", "streaming"])
+def test_a_file_keeps_its_rows_where_it_has_no_column_that_is_read(kind: str, engine: Any, tmp_path: Path) -> None:
+    """Its only column has another type in other files, or is not wanted."""
+    parts = [pl.DataFrame({"score": [0.5, 1.5, 2.5]}), pl.DataFrame({"score": [4, 5], "weight": [1.0, 2.0]})]
+    for place, part in enumerate(parts):
+        getattr(part, f"write_{kind}")(tmp_path / f"{place}.{kind}")
+    expected = [None, None, None, 1.0, 2.0]
+    for schema in (None, {"weight": pl.Float64}):
+        rows = mlm.scan(tmp_path, missing="null", schema=schema)
+        assert rows.select("weight").collect(engine=engine).to_series().to_list() == expected

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from pathlib import PurePath
 from typing import Any, NamedTuple
@@ -22,13 +22,20 @@ from polars_mlmetrics.cli.prepare import TYPES, Preparation
 from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.data.frames import SOURCE, is_state
 from polars_mlmetrics.data.roles import MODEL, checked_roles
-from polars_mlmetrics.errors import FileError, MetricError, some
+from polars_mlmetrics.errors import FileError, MetricError, hides_values, shown_values, some
 from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.places.finding import AnyFound, found_files, places_of
 from polars_mlmetrics.places.fingerprints import digest_in, fingerprint_of, name_in
 from polars_mlmetrics.places.tables import is_delta
 from polars_mlmetrics.states.folders import REMOTE_LOG
 from polars_mlmetrics.states.state_files import scan_states
+
+OF_READ_FILES = ("file_differs", "file_without_rows")
+"""The problems of files that are read all the same."""
+
+
+MOST_TEXTS = 4
+"""So many texts of a column of numbers are named, for `map`."""
 
 
 class FileProblem(NamedTuple):
@@ -54,6 +61,10 @@ class LogFiles:
         self._settings, self._steps, self._store = settings, Preparation(settings), settings.store()
         self.problems: list[FileProblem] = []
         self.n_files = 0
+        self.unread: list[str] = []
+        """The columns in which files differ, and which no command reads."""
+        self._unprepared: list[tuple[AnyFound, str, Mapping[str, Any]]] = []
+        """The files at which a step of [prepare] failed, the error, and their own columns."""
         self.readable: dict[AnyFound, int] = {}
         """The files that can be read, and how many rows each has."""
         paths = settings.get("logs")
@@ -90,7 +101,7 @@ class LogFiles:
     @property
     def bad(self) -> list[str]:
         """The files that no command can read, or that would count twice."""
-        return [each.file for each in self.problems if each.problem not in ("file_differs", "file_without_rows")]
+        return [each.file for each in self.problems if each.problem not in OF_READ_FILES]
 
     @property
     def bad_names(self) -> list[str]:
@@ -129,26 +140,53 @@ class LogFiles:
         every = {file: self._schema(file) for file in self.readable if str(file.path) not in self.bad}
         schemas = {file: schema for file, schema in every.items() if schema is not None}
         if not schemas:
+            self._add_unprepared({})
             return
         # Of several that are as common the first.
         kinds = Counter(tuple(sorted(schema.items(), key=itemgetter(0))) for schema in schemas.values())
         usual = dict(kinds.most_common(1)[0][0])
+        self._add_unprepared(usual)
         for file, schema in schemas.items():
             for name, meaning, step in _differences(schema, usual):
                 is_read = name in self._read_columns
+                is_text = is_read and schema.get(name) == pl.String and usual[name].is_numeric()
+                words, mended = self._texts(file, name, meaning, step) if is_text else (meaning, step)
                 # A column that is read cannot be dropped: then the file is left out.
-                fix = step or ("" if is_read else f"drop = [{json.dumps(name, ensure_ascii=False)}]")
+                fix = mended or ("" if is_read else f"drop = [{json.dumps(name, ensure_ascii=False)}]")
                 severity = "error" if is_read else "warning"
-                self._add("file_differs", file.path, f"{file.path} {meaning}", fix, severity)
+                self.unread += [] if is_read or name in self.unread else [name]
+                self._add("file_differs", file.path, f"{file.path} {words}", fix, severity)
 
     def _schema(self, file: AnyFound) -> pl.Schema | None:
+        own: Mapping[str, Any] = {}
         try:
-            rows = self._steps.of_file(scan_of(file.path.as_posix(), self._settings, self._steps)).value
-            found: pl.Schema = rows.collect_schema()
+            rows = scan_of(file.path.as_posix(), self._settings, self._steps)
+            own = rows.value.collect_schema()
+            found: pl.Schema = self._steps.of_file(rows).value.collect_schema()
         except (MetricError, PolarsError) as error:
-            self._add("file_not_prepared", file.path, f"{file.path}: {str(error).splitlines()[0]}")
+            self._unprepared.append((file, str(error).splitlines()[0], own))
             return None
         return found
+
+    def _add_unprepared(self, usual: Mapping[str, Any]) -> None:
+        """The files at which a step of [prepare] failed. If a column has another name there, `rename` mends it."""
+        for file, words, own in self._unprepared:
+            renamed = [step for name, _, step in _differences(own, usual) if step and name not in own]
+            self._add("file_not_prepared", file.path, f"{file.path}: {words}", "; ".join(renamed))
+
+    def _texts(self, file: AnyFound, name: str, meaning: str, step: str) -> tuple[str, str]:
+        """A column of texts in words, and the step that makes numbers of them: `cast` fails where one is none."""
+        rows = self._steps.of_file(scan_of(file.path.as_posix(), self._settings, self._steps)).value
+        is_none = pl.col(name).cast(pl.Float64, strict=False).is_null()
+        texts = rows.select(pl.col(name).filter(is_none).drop_nulls().unique().sort()).collect().to_series()
+        if texts.is_empty():
+            return meaning, step
+        words = f"{meaning.removesuffix('.')}, and {shown_values(texts)} cannot be read as numbers."
+        if len(texts) > MOST_TEXTS or hides_values():
+            return words, ""
+        pairs = [*(f"{json.dumps(text, ensure_ascii=False)} = ..." for text in texts), '"0" = 0', '"1" = 1']
+        key = _key(name)
+        return words, f'cast = {{ {key} = "String" }}; map = {{ {key} = {{ {", ".join(pairs)} }} }}'
 
     @property
     def _read_columns(self) -> list[str]:
@@ -192,9 +230,13 @@ def _is_like(one: pl.DataType, other: pl.DataType) -> bool:
     return one == other or (one.is_numeric() and other.is_numeric())
 
 
+def _key(column: str) -> str:
+    """A column as a key of TOML."""
+    return column if re.fullmatch(r"[\w-]+", column, flags=re.ASCII) else json.dumps(column, ensure_ascii=False)
+
+
 def _step(step: str, column: str, value: str) -> str:
-    key = column if re.fullmatch(r"[\w-]+", column, flags=re.ASCII) else json.dumps(column, ensure_ascii=False)
-    return f"{step} = {{ {key} = {json.dumps(value, ensure_ascii=False)} }}"
+    return f"{step} = {{ {_key(column)} = {json.dumps(value, ensure_ascii=False)} }}"
 
 
 def _cast(column: str, types: Mapping[str, Any]) -> str:
@@ -215,7 +257,7 @@ def check_with_files(settings: Settings, made: Callable[[Settings], Call]) -> tu
     rows = files.rows()
     try:
         checked = made(settings)
-        found: pl.DataFrame = checked.value
+        found = _found(checked, files.unread)
     except FileError:
         if not rows:
             raise
@@ -237,6 +279,25 @@ def check_with_files(settings: Settings, made: Callable[[Settings], Call]) -> tu
     own = pl.DataFrame(rows, schema=COLUMNS).with_columns(share=ratio(pl.col("count"), pl.col("share")))
     table = pl.concat([own, found]).sort("severity", maintain_order=True)
     return checked, table
+
+
+def _found(checked: Call, unread: Sequence[str]) -> pl.DataFrame:
+    """The table of check. Files that differ in a column which check alone would read are read without it."""
+    try:
+        found: pl.DataFrame = checked.value
+    except PolarsError:
+        if not unread:
+            raise
+        log, *others = checked.given
+        narrow = [log.method("drop", unread, strict=False), *others]
+        found = Call(checked.name, checked.function, narrow, checked.named).value
+    return found
+
+
+def files_left_out(table: pl.DataFrame) -> list[str]:
+    """The files whose rows a check has not looked at."""
+    files = table.filter(pl.col("of") == "files", ~pl.col("problem").is_in(OF_READ_FILES))
+    return files.explode("examples")["examples"].to_list()
 
 
 def gate_with_values(found: pl.DataFrame, source: pl.LazyFrame, settings: Settings) -> pl.DataFrame:

@@ -21,7 +21,7 @@ from polars_mlmetrics.checks.statuses import FAILURES
 from polars_mlmetrics.cli.calls import Call, code_of, program
 from polars_mlmetrics.cli.commands import call_of
 from polars_mlmetrics.cli.demo import Command, demo
-from polars_mlmetrics.cli.file_problems import check_with_files, gate_with_values, update_with_values
+from polars_mlmetrics.cli.file_problems import check_with_files, files_left_out, gate_with_values, update_with_values
 from polars_mlmetrics.cli.forms import INSTEAD, Form, check_place
 from polars_mlmetrics.cli.gates import gate_of, gates_in, with_numbers
 from polars_mlmetrics.cli.logs import copies_left_out
@@ -291,13 +291,13 @@ OF_MODELS = (*WITH_REASONS, "curve", "slices", "gap", "compare")
 
 def notes_of(code: Call | None, table: pl.DataFrame, settings: Settings) -> list[str]:
     """The notes on the table that a call has given."""
-    notes = [] if code is None else [_pooled(code, settings), _reason(code, table, settings), _copies(settings)]
+    notes = [] if code is None else [_pooled(code, settings), _reason(code, table, settings), _copies(table, settings)]
     return [note for note in notes if note]
 
 
-def _copies(settings: Settings) -> str:
+def _copies(table: pl.DataFrame, settings: Settings) -> str:
     """How many rows a check has not seen, since they are taken for copies; empty where there are none."""
-    found = copies_left_out(settings) if settings.get("command") == "check" else None
+    found = copies_left_out(settings.without(files_left_out(table))) if settings.get("command") == "check" else None
     if found is None or not found[0]:
         return ""
     return f"dedupe of [prepare] left out {found[0]:,} of {found[1]:,} rows, which are not looked at"

@@ -102,9 +102,15 @@ class Settings:
         """The options that are parameters of a verb, and the roles; those of the log from settings of its own."""
         of_log, names = log or self, inspect.signature(verb).parameters
         wanted = [name for name in names if name not in (*POSITIONAL, *but)]
+        if "ci" in wanted and names["ci"].default is None and self.get("ci") is None and not self._is_typed("cluster"):
+            # A file that serves other commands names the cluster of their intervals.
+            wanted = [name for name in wanted if name != "cluster"]
         found = {name: (of_log if name in OF_LOG else self).keyword(name) for name in wanted}
         roles = of_log.roles() if "roles" in names else {}
         return {name: value for name, value in found.items() if value is not None} | roles
+
+    def _is_typed(self, name: str) -> bool:
+        return self.options.get(name) is not None
 
     def keyword(self, name: str) -> Any:
         """An option as the library takes it; None where it is not given."""

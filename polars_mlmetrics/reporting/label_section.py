@@ -23,6 +23,9 @@ MOST_LABELS, MOST_ROWS_OF_HEAT = 200, 30
 FEWEST = 100
 """So many samples of a label a slice needs to have a colour in the heat map."""
 
+FEWEST_TRUE = 30
+"""So many true rows a label needs to be named as the one that falls most."""
+
 STEPS = (0.02, 0.05, 0.15)
 """Where the colours of the heat map change, in parts of the value of all."""
 
@@ -95,6 +98,22 @@ def _of_headline(told: Told) -> dict[str, Any]:
 def _lead(ordered: pl.DataFrame, name: str, told: Told) -> str:
     weakest = ", ".join(f"{row[LABEL]} ({number(row[name])})" for row in ordered.head(2).to_dicts())
     return f"Weakest first, by {visible(name)} of {visible(told.candidate)}: {weakest}."
+
+
+def fallen_most(told: Told) -> str:
+    """The label in which the candidate falls most behind the baseline; empty where it does in none."""
+    tables = told.answers.labels
+    if tables is None or tables.report is None or told.baseline is None:
+        return ""
+    labels = _named(tables.report.filter(pl.col("average").is_null(), pl.col("support") >= FEWEST_TRUE), "label")
+    sides = [labels.filter(pl.col(MODEL) == model).select(LABEL, RANKED) for model in (told.candidate, told.baseline)]
+    both = sides[0].join(sides[1], on=LABEL, suffix="_baseline", maintain_order="left")
+    behind = both.with_columns(fall=pl.col(f"{RANKED}_baseline") - pl.col(RANKED)).filter(pl.col("fall") > 0)
+    if both.height < 2 or behind.is_empty():
+        return ""
+    most = behind.sort("fall", descending=True, maintain_order=True).row(0, named=True)
+    values = f"{RANKED} {number(most[RANKED])} against {number(most[f'{RANKED}_baseline'])}"
+    return f"Of {both.height:,} labels {most[LABEL]} falls most behind {visible(told.baseline)}: {values}."
 
 
 def _predicted(decision: Decision) -> str:

@@ -14,6 +14,7 @@ from polars_mlmetrics.data.visible import visible
 from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.reporting.asked import MODEL, WHOLE, name_of
 from polars_mlmetrics.reporting.findings import BAD, EVEN, GOOD, OPEN, Card, Sentence, Strong, Told
+from polars_mlmetrics.reporting.label_section import fallen_most
 from polars_mlmetrics.reporting.where_worse import size_of_slices, where_card
 from polars_mlmetrics.reporting.wording import (
     LONG,
@@ -95,12 +96,16 @@ def _against_baseline(told: Told, baseline: str) -> Card:
         Strong(signed(ours["difference"])),
         f" ({ends or ours['why'] or 'no interval'}), {direction(best)}.",
     ]
-    return Card(tone, heading, [first, [_agreement(told)]])
+    why = [f"The difference is {ours['why']}."] if ends and ours["why"] else []
+    sentences = [why, *([text] for text in (_agreement(told), fallen_most(told)) if text)]
+    return Card(tone, heading, [first, *filter(None, sentences)])
 
 
 def _agreement(told: Told) -> str:
-    """In how many metrics each model is better and worse."""
-    total = len(told.answers.asked.metrics)
+    """In how many metrics each model is better and worse, of those that have a good end."""
+    total = sum(metric.best is not None for metric in told.answers.asked.metrics)
+    if not total:
+        return ""
 
     def of(model: str) -> str:
         found = dict(told.models.filter(pl.col(MODEL) == model).group_by("verdict").agg(pl.len()).rows())
@@ -154,10 +159,10 @@ def _uncertain(told: Told) -> Card:
     sentences += _left_out(told)
     sentences += _problems(told.answers.problems)
     if told.answers.problems is None:
-        sentences.append(["Problems of the rows are not in the state: made from the log."])
+        sentences.append(["A state has no rows that check could look at: check the log."])
     if not sentences:
         level = level_of(told.answers.asked.ci or 0)
-        sentences = [[f"check found nothing; intervals of {level} are by chance alone."]]
+        sentences = [[f"check found nothing. An interval of {level} tells of chance alone."]]
     return Card(OPEN, "What is not certain", sentences)
 
 

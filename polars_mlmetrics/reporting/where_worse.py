@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import polars as pl
@@ -28,8 +29,6 @@ def _worse_slices(told: Told) -> Card:
     """The slices of the candidate, and in how many the other models are worse."""
     if told.answers.asked.headline.best is None:
         return Card(OPEN, "No slice is called worse", [[f"{told.metric} is good at neither end."]])
-    if told.answers.asked.headline.best is None:
-        return Card(OPEN, "No slice is called worse", [[f"{told.metric} is good at neither end."]])
     judged = told.judged_of(told.candidate)
     others: list[Sentence] = [[_counts_of(told, model)] for model in told.searched if model != told.candidate]
     others += [[left]] if (left := not_searched(told)) else []
@@ -41,11 +40,13 @@ def _worse_slices(told: Told) -> Card:
         heading = f"{name}unclear in every slice" if name else "Unclear in every slice"
         return Card(EVEN, heading, [[words], [size_of_slices(told)], *_doubted(told), *others])
     if not n_worse:
-        words = f"Of {_judged(n_judged)} it is better in {n_better:,} and unclear in {n_judged - n_better:,}."
+        words = f"Of {_judged(n_judged)} it is {_counts({'better': n_better, 'unclear': n_judged - n_better})}."
         sentences: list[Sentence] = [[words], [size_of_slices(told)], *_doubted(told), *others]
         if told.doubted:
             return Card(OPEN, f"{name}perhaps worse where {told.doubted[0][SHOWN]}", sentences)
-        return Card(GOOD, f"{name}worse in no slice that can be judged", sentences)
+        n_slices = told.slices.filter(pl.col(MODEL) == told.candidate).height
+        tone = OPEN if n_judged < n_slices - n_judged else GOOD
+        return Card(tone, f"{name}worse in no slice that can be judged", sentences)
     first, *others_worse = found["worse"].sort("repeats", maintain_order=True).to_dicts()
     more = [row for row in others_worse if not told.outside_of(row)][:MOST_MORE]
     is_better = told.of(told.candidate)["verdict"] == "better"
@@ -64,10 +65,15 @@ def _worse_slices(told: Told) -> Card:
     sentences += [[f"Also: {also}."]] if also else []
     n_parts = found["worse"]["repeats"].sum()
     parts = f", {n_parts:,} of them {'a part' if n_parts == 1 else 'parts'} of a larger one" if n_parts else ""
-    rest = n_judged - n_worse - n_better
+    rest = _counts({"better": n_better, "unclear": n_judged - n_worse - n_better})
     counts = [f"Of {_judged(n_judged)} it is worse in ", Strong(f"{n_worse:,}"), parts]
-    sentences.append([*counts, f"; better in {n_better:,}, unclear in {rest:,}."])
-    return Card(BAD, heading, [*sentences, *others])
+    sentences.append([*counts, f"{rest and f'; {rest}'}."])
+    return Card(BAD, heading, [*sentences, *_doubted(told), *others])
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    """In how many slices it is what, without those that are none."""
+    return " and ".join(f"{word} in {number_of:,}" for word, number_of in counts.items() if number_of)
 
 
 def _outside(told: Told, worst: dict[str, Any]) -> list[Sentence]:
@@ -160,7 +166,8 @@ def size_of_slices(told: Told) -> str:
         return ""
     total = many(slices.height, "slice", "slices")
     if not few:
-        return f"{small:,} of {total} cannot be judged."
+        reasons = told.slices["why"].drop_nulls().str.strip_prefix("not judged: ").unique(maintain_order=True)
+        return f"{small:,} of {total} cannot be judged ({'; '.join(reasons)})."
     rest = f"; {small - few:,} cannot be judged for another reason" if small > few else ""
     has, are = ("has", "is") if few == 1 else ("have", "are")
     return f"{few:,} of {total} {has} fewer than {FEWEST} samples and {are} not judged{rest}."

@@ -185,3 +185,42 @@ def test_a_locked_folder_of_states_has_a_code_of_its_own(refused: Refused) -> No
     with Path("states/.lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         refused("update logs/2026-11-01.parquet --into states -m f1", 5, "another `update_states` is running in states")
+
+
+ONE_STEP = '[prepare]\nscale = { score = { by = 1, where = "model=old" } }\ndedupe = { keep = "last", by = "model" }\n'
+
+
+def test_a_column_of_another_name_is_renamed_and_not_left_out(printed: Printed) -> None:
+    Path("one.toml").write_text(f'by = "model"\n{ONE_STEP}', encoding="utf-8")
+    said = printed(
+        "check " + " ".join(f"logs/2026-11-0{number}.parquet" for number in (1, 2, 3)) + " -c one.toml -f table", 1
+    )
+    assert "file_not_prepared" in said
+    assert '[prepare] rename = { p = "score" }; cast = { score = "Float64" }' in said
+    # The other files are looked at, and the copies among their rows are counted.
+    assert "dedupe of [prepare] left out 4 of 164 rows" in said
+
+
+def test_a_column_that_nobody_reads_is_left_out(printed: Printed) -> None:
+    users = pl.col("sample") // 4
+    for number in (1, 2):
+        write(log_of(number).with_columns(user=users, day=pl.col("model")), f"0{number}")
+    write(log_of(4).with_columns(email=pl.lit("a@b.c"), user=users, day=pl.col("model")), "04")
+    said = printed("check logs/2026-11-01.parquet logs/2026-11-02.parquet logs/2026-11-04.parquet --slices day", 1)
+    assert "warning,file_differs," in said
+    assert "logs/2026-11-04.parquet has 'email', which other files lack." in said
+    assert "error,models_pooled," in said  # the rows were looked at
+
+
+def test_truths_in_words_are_mapped(printed: Printed, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(log_of(3).with_columns(truth=pl.when(pl.col("truth") == 1).then(pl.lit("yes")).otherwise(pl.lit("no"))), "03")
+    command = "check logs/2026-11-01.parquet logs/2026-11-03.parquet logs/2026-11-07.parquet --by model -f table"
+    said = printed(command, 1)
+    assert "and 'no', 'yes' cannot be read as numbers." in " ".join(said.split())
+    steps = 'cast = { truth = "String" }; map = { truth = { "no" = ..., "yes" = ..., "0" = 0, "1" = 1 } }'
+    assert f"[prepare] {steps}\n" in said
+    filled = steps.replace('"no" = ...', '"no" = 0').replace('"yes" = ...', '"yes" = 1').replace("; ", "\n")
+    Path("words.toml").write_text(f"[prepare]\n{filled}\n", encoding="utf-8")
+    assert "file_differs" not in printed(f"{command} -c words.toml --ignore score_no_probability", 0)
+    monkeypatch.setenv("POLARS_MLMETRICS_REDACT", "1")
+    assert "yes" not in printed(command, 1)

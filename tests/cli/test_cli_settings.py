@@ -320,3 +320,13 @@ def test_an_error_names_file_line_and_key(text: str, place: str, refused: Refuse
 
 def test_an_option_that_is_typed_is_no_matter_of_the_file(refused: Refused) -> None:
     refused("evaluate log.parquet -c mlm.toml -m f1:avrage=macro", 2, "mlm: parameter 'avrage'")
+
+
+def test_a_cluster_of_the_file_is_for_the_commands_with_intervals(printed: Printed, refused: Refused) -> None:
+    rules = "[{metric = 'f1', op = '>=', bound = 0}, {metric = 'f1', side = 'difference', op = '>=', bound = -1}]"
+    Path("cluster.toml").write_text(f"by = 'model'\ncluster = 'country'\nbaseline = 'old'\ngate = {rules}")
+    assert "cluster" not in printed("evaluate log.parquet -m f1 -c cluster.toml --show-python")
+    assert 'cluster="country"' in printed("evaluate log.parquet -m f1 -c cluster.toml --ci --show-python")
+    assert 'cluster="country"' in printed("compare log.parquet -m f1 -c cluster.toml --show-python")
+    assert ",pass," in printed("gate log.parquet -m f1 -c cluster.toml")
+    refused("evaluate log.parquet -m f1 -c cluster.toml --cluster country", 2, "--cluster is for intervals")

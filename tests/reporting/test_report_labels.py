@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from polars_mlmetrics.reporting.label_section import label_plot
+from polars_mlmetrics.reporting.label_section import fallen_most, label_plot
 from polars_mlmetrics.reporting.wording import number
 from tests.reporting.read_pages import words_of
 from tests.reporting.report_log import made
@@ -178,3 +178,17 @@ def test_graded_results_have_no_report_of_classes() -> None:
     report = mlm.report(graded, baseline="champion", slices=["country"])
     assert "Not on this page: Labels (no metric of this page has a value for each label); Curves (" in report.html
     assert "NaN" not in words_of(report.html)
+
+
+@pytest.mark.usefixtures("without_charts", "without_curves")
+def test_the_summary_names_the_label_that_falls_most_behind() -> None:
+    is_broken = (pl.col("model") == "challenger") & (pl.col("label") == "food")
+    broken = log().with_columns(score=pl.when(is_broken).then(1 - pl.col("score")).otherwise("score"))
+    table = mlm.classification_report(broken, by="model").filter(pl.col("label") == "food")
+    ours, theirs = (table.filter(model=model)["f1"].item() for model in ("challenger", "champion"))
+    report = mlm.report(broken, mlm.f1(), baseline="champion")
+    said = f"Of 4 labels food falls most behind champion: f1 {ours:.3f} against {theirs:.3f}."
+    assert said in report.findings["findings"][0]["sentences"]
+    assert fallen_most(mlm.report(broken, mlm.f1())._told) == ""  # nothing to be behind
+    few = broken.filter(pl.col("sample") < 20)  # of no label 30 true rows
+    assert fallen_most(mlm.report(few, mlm.f1(), baseline="champion")._told) == ""

@@ -132,3 +132,30 @@ def test_one_of_score_and_truth_is_enough(log: pl.DataFrame, metric: mlm.Metric,
 def test_a_log_without_scores_needs_metrics() -> None:
     with pytest.raises(mlm.ColumnError, match=r"score column 'score' .*\. Name the metrics that you want"):
         mlm.report(calls(), baseline="old")
+
+
+@pytest.mark.usefixtures("without_charts")
+def test_metrics_that_are_good_at_neither_end_are_not_counted() -> None:
+    metrics = [*METRICS, mlm.mean("tokens")]
+    text = str(mlm.report(calls(), metrics, baseline="old"))
+    assert " of 2 metrics and worse in " in text
+    assert "metric" not in str(mlm.report(calls(), mlm.mean("tokens"), baseline="old")).partition("tokens")[2]
+
+
+@pytest.mark.usefixtures("without_charts")
+def test_where_few_samples_decide_there_is_no_tick_and_the_reason_is_said() -> None:
+    draw = random.Random(3)
+    amounts = [draw.paretovariate(1.1) for _ in range(900)]
+    rows = pl.DataFrame({"sample": range(900), "truth": amounts, "shop": ["a", "b", "c"] * 300})
+    noise = {"old": [draw.gauss(0, 0.5) for _ in amounts], "new": [draw.gauss(0, 0.2) for _ in amounts]}
+    log = pl.concat(
+        rows.with_columns(model=pl.lit(model), score=rows["truth"] * (1 + pl.Series(each))).with_columns(
+            score=pl.when(pl.lit(model == "new") & (pl.col("shop") == "a")).then("truth").otherwise("score")
+        )
+        for model, each in noise.items()
+    )
+    report = mlm.report(log, mlm.rmse(), baseline="old", slices=["shop"])
+    overall, where, uncertain = report.findings["findings"]
+    assert "The difference is not judged: few samples decide." in overall["sentences"]
+    assert where["tone"] != "good"
+    assert any(said.endswith("of 3 slices cannot be judged (few samples decide).") for said in uncertain["sentences"])

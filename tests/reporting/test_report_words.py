@@ -53,7 +53,8 @@ def test_better_but_worse_somewhere() -> None:
     both(where, f"{100 * jp['n_pairs'] / 1200:.0f} % of the samples", f"+{jp['difference']:.3f} (+{jp['low']:.3f} to ")
     verdicts = table.filter(pl.col("slice") != "")["verdict"].to_list()
     n_worse, n_better, n_unclear = map(verdicts.count, ("worse", "better", "unclear"))
-    counted = f"it is worse in {n_worse}; better in {n_better}, unclear in {n_unclear}."
+    assert (n_worse, n_unclear) == (1, 0)  # what is none is not named
+    counted = f"it is worse in {n_worse}; better in {n_better}."
     both(where, f"Of the {len(verdicts)} slices that can be judged {counted}")
     assert len(verdicts) == n_worse + n_better + n_unclear == 9
 
@@ -91,6 +92,13 @@ def test_a_slice_that_is_not_judged_and_would_be_worse_is_named(samples: int) ->
     said = f"+{jp['difference']:.3f} (+{jp['low']:.3f} to +{jp['high']:.3f})."
     both(where, f"country=JP is not judged (fewer than 30 samples), and would be worse: {said}")
     assert heading in report.markdown
+
+
+def test_a_slice_that_would_be_worse_is_named_beside_one_that_is() -> None:
+    log = made(130, {"champion": 0.5, "challenger": 9.0}, countries=COUNTRIES)
+    _, where, _ = summary(log, baseline="champion", slices=SLICES)
+    assert where.heading == "most harm where device=web"
+    both(where, "is not judged (fewer than 30 samples), and would be worse: +")
 
 
 FOUND = {
@@ -380,7 +388,7 @@ def test_a_log_without_samples_has_values_alone() -> None:
     report = mlm.report(log, [LOSS, mlm.f1()], slices=["country"])
     assert report._told.models["low"].null_count() == report._told.models.height
     both(cards(report._told)[2], "The log has no sample column, so nothing here has an interval.")
-    both(cards(report._told)[1], "cannot be judged.")
+    both(cards(report._told)[1], "4 of 4 slices cannot be judged (no interval).")
     with pytest.raises(mlm.ColumnError, match="sample column 'user' is not in the table"):
         mlm.report(log, LOSS, sample="user")
     with pytest.raises(mlm.ColumnError, match="no sample column"):

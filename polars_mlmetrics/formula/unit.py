@@ -71,15 +71,14 @@ class Unit(Row, Standings, SharedStatistics):
             row = self._masked(row)
             rank = row.rank("average") - 0.5 * (row.count() + 1).cast(pl.Float64)
             return self._within(f"midrank_{name}", rank, self.grain)
-        lower, upto = self._weight_upto(row)
-        whole = self._masked(self.weight).sum()
+        lower, upto, whole = self._weight_upto(row)
         return self._within(f"midrank_{name}", share(0.5 * (lower + upto - whole), whole), self.grain)
 
     def tied(self, name: str, row: pl.Expr) -> pl.Expr:
         """How many rows of the unit have the row's value; where rows have weights, their share of all weight."""
         if self.is_weighted:
-            lower, upto = self._weight_upto(row)
-            return self._within(f"tied_{name}", share(upto - lower, self._masked(self.weight).sum()), self.grain)
+            lower, upto, whole = self._weight_upto(row)
+            return self._within(f"tied_{name}", share(upto - lower, whole), self.grain)
         first, last = (self._masked(row).rank(ties).cast(pl.Int64) for ties in ("min", "max"))
         return self._within(f"tied_{name}", last - first + 1, self.grain)
 
@@ -109,12 +108,16 @@ class Unit(Row, Standings, SharedStatistics):
         self._note_columns(row)
         return pl.when(self.mask).then(row)
 
-    def _weight_upto(self, row: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
-        """The weight of the unit's lower values, and that of those at most as high, on each row."""
+    def _weight_upto(self, row: pl.Expr) -> tuple[pl.Expr, pl.Expr, pl.Expr]:
+        """The weight of the unit's lower values, that of those at most as high, on each row; and that of all.
+
+        All are sums in one order: of equal values the last two are the same number.
+        """
         row = self._masked(row)
         upto = self._masked(self.weight).sort_by(row, nulls_last=True).cum_sum()
         first, last = (row.rank(ties).cast(pl.Int64) - 1 for ties in ("min", "max"))
-        return pl.when(first > 0).then(upto.gather((first - 1).clip(0))).otherwise(0.0), upto.gather(last)
+        lower = pl.when(first > 0).then(upto.gather((first - 1).clip(0))).otherwise(0.0)
+        return lower, upto.gather(last), upto.max()
 
     def _of(self, grain: Grain, row: pl.Expr, *, any_label: bool = False) -> pl.Expr:
         self._note_columns(row)

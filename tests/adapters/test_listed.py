@@ -51,7 +51,7 @@ def parameters_of(name: str) -> list[dict[str, Any]]:
     needed = {p.name: 2 for p in signature.values() if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD}
     needed = {parameter: 0.5 if parameter in ("alpha", "p", "q", "r", "f", "threshold") else 2 for parameter in needed}
     others = {"low": "score", "power": 1.5, "value": "score", "condition": pl.col("truth") > 0}
-    others["quantile"] = pl.col("score") * 0 + 0.5
+    others |= {name: pl.col("score") * 0 + 0.5 for name in ("quantile", "popularity")}
     needed |= {parameter: value for parameter, value in others.items() if parameter in needed}
     averages = ("micro", "macro", "weighted", "samples") if signature.get("average") is not None else (None,)
     if name == "labelwise_precision":

@@ -31,7 +31,7 @@ SPREAD = 0.25  # the share of questions whose weights are of sizes far apart
 OF_MEANS = {
     "r2", "explained_variance", "relative_squared_error", "relative_absolute_error", "pearson", "spearman",
     "concordance", "normalized_entropy", "d2_log_loss", "d2_brier", "d2_tweedie", "d2_pinball", "d2_absolute_error",
-    "d2_multiclass_log_loss", "icc", "krippendorff_alpha", "lift_at",
+    "d2_multiclass_log_loss", "icc", "krippendorff_alpha", "lift_at", "kendall", "linear_kappa",
 }  # fmt: skip
 # Those that take a threshold too; the one of net_benefit is a price.
 DECIDING = [case for case in CASES if "threshold" in parameters(case.name) and case.name != "net_benefit"]

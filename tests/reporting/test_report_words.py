@@ -360,7 +360,7 @@ def test_rules_that_do_not_hold_come_first() -> None:
     assert card.lines[0] == f"log_loss <= 0.5 at {place}: {first['reason'][: len('log_loss is 0.123456')]}."
     more = [f"{len(broken) - 3} more {'row' if len(broken) == 4 else 'rows'} of the gate."] if len(broken) > 3 else []
     assert card.lines[3:] == more
-    assert "✗ **1 of 2 rules fails.** log_loss &lt;= 0.5 at " in report.markdown
+    assert report.markdown.splitlines()[2].startswith("✗ **1 of 2 rules fails.** log_loss &lt;= 0.5 at ")
     assert report.html.index("1 of 2 rules fails") < report.html.index("challenger is better than champion</h3>")
 
 

@@ -128,7 +128,10 @@ def at_callers_line(function: Function) -> Function:
     return cast(Function, call)
 
 
-NEEDED = {"between": "between= is the column that tells the sides apart, such as between='model'"}
+NEEDED = {
+    "between": "between= is the column that tells the sides apart, such as between='model'",
+    "baseline": "baseline= is the value that the others are compared with, such as baseline='old'",
+}
 """What some parameters without a default are."""
 
 

@@ -114,6 +114,8 @@ def test_what_is_found(name: str) -> None:
     log, slices, *said = FOUND[name]
     overall, where, _ = summary(log, slices=slices, baseline=None if name == "one" else "champion")
     assert [f"{card.sign} {card.heading}" for card in (overall, where)] == said
+    if name == "no slices":
+        both(where, "does not know where a model is worse: slices= names columns to look at.")
     if name in ("better", "unclear"):
         table = mlm.compare(log, LOSS, baseline="champion", slices=slices).filter(pl.col("slice") != "")
         better, unclear = (table.filter(verdict=verdict).height for verdict in ("better", "unclear"))

@@ -128,6 +128,13 @@ def at_callers_line(function: Function) -> Function:
     return cast(Function, call)
 
 
+NEEDED = {
+    "between": "between= is the column that tells the sides apart, such as between='model'",
+    "baseline": "baseline= is the value that the others are compared with, such as baseline='old'",
+}
+"""What some parameters without a default are."""
+
+
 def _not_callable(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> str | None:
     """Say why a function cannot be called with these arguments."""
     name, parameters = function.__name__, inspect.signature(function).parameters
@@ -150,7 +157,8 @@ def _not_callable(function: Callable[..., Any], args: Sequence[Any], kwargs: Map
         for each in parameters.values()
         if each.default is each.empty and each.name in {*placed[len(args) :], *named} - kwargs.keys()
     ]
-    return f"{name} needs {_by_name(lacking)}. help({name}) says what it is." if lacking else None
+    said = "".join(f" {NEEDED[each]}." for each in lacking if each in NEEDED)
+    return f"{name} needs {_by_name(lacking)}.{said} help({name}) says what it is." if lacking else None
 
 
 def _with_own_parameters(

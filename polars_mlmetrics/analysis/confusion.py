@@ -373,7 +373,8 @@ def _scored_pairs(rows: pl.LazyFrame, door: Door, by: Sequence[str], buckets: Se
 
 def _only_one(true_labels: pl.Expr, table: Table) -> pl.Expr:
     """Nothing, and an error where a sample has several true classes: a text that cannot be a number."""
-    sample = pl.lit("…") if hides_values() else pl.struct(table.sample).cast(pl.String, strict=False)
+    keys = pl.concat_str(pl.col(table.sample).cast(pl.String, strict=False), separator=", ")
+    sample = pl.lit("…") if hides_values() else keys
     problem = pl.format("sample {} has several true classes, and " + SEVERAL, sample)
     return pl.when(true_labels > 1).then(problem).otherwise(pl.lit("0")).cast(pl.Int64)
 

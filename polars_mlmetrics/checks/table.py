@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from polars_mlmetrics.checks.typed_fixes import typed_names
-from polars_mlmetrics.data.door import MAX_WEIGHT, check_key_columns
+from polars_mlmetrics.data.door import MAX_WEIGHT, check_key_columns, naming_role
 from polars_mlmetrics.data.expressions import any_of, same_expression
 from polars_mlmetrics.data.frames import Frame, is_number, is_text, schema_of
 from polars_mlmetrics.data.returned import FILLED, LISTED, Listed
@@ -356,7 +356,8 @@ def _lacks(schema: pl.Schema, column: pl.Expr) -> bool:
 def _check_values(role: str, column: pl.Expr, schema: pl.Schema, *, may_be_needless: bool) -> None:
     """Refuse the column of a role that is not there."""
     try:
-        check_key_columns(column.meta.root_names(), schema, what=f"{role} column")
+        with naming_role(role, column):
+            check_key_columns(column.meta.root_names(), schema, what=f"{role} column")
     except ColumnError as error:
         raise ColumnError(f"{error} {NEEDLESS}" if may_be_needless else str(error)) from None
 

@@ -17,6 +17,7 @@ from polars_mlmetrics.errors import ParameterError
 
 OWN_PROBLEMS = (
     *("file_unreadable", "file_empty", "file_without_rows", "file_twice", "file_differs", "file_not_prepared"),
+    "file_of_another_format",
     "value_missing",
 )
 """The problems that the command finds beside those of the library."""

@@ -86,6 +86,7 @@ class LogFiles:
             for file in (file for file, n_rows in self.readable.items() if not n_rows):
                 self._add("file_without_rows", file.path, f"{file.path} has no rows: no table has what it is about.")
         self._find_copies()
+        self._find_formats()
         self._find_differences()
 
     def _add(self, problem: str, file: object, meaning: str, fix: str = "", severity: str = "error") -> None:
@@ -133,6 +134,17 @@ class LogFiles:
         keys = [part.partition("=")[0] for part in file.within[:-1]]
         return digest_in(fingerprint_of(file.path, file.seen.size, self._places, keys))
 
+    def _find_formats(self) -> None:
+        """Files of another format than most: update alone reads several."""
+        if self._settings.get("format"):
+            return
+        kinds = {file: SUFFIXES.get(file.path.suffix.lower(), "parquet") for file in self.readable}
+        usual = Counter(kinds.values()).most_common(1)[0][0] if kinds else ""
+        for file, kind in kinds.items():
+            if kind != usual:
+                words = f"is {kind}, and most files are {usual}: mlm update reads both, other commands one format."
+                self._add("file_of_another_format", file.path, f"{file.path} {words}")
+
     # -- columns and types ---------------------------------------------------------------------------------------------
 
     def _find_differences(self) -> None:
@@ -149,7 +161,7 @@ class LogFiles:
         for file, schema in schemas.items():
             for name, meaning, step in _differences(schema, usual):
                 is_read = name in self._read_columns
-                is_text = is_read and schema.get(name) == pl.String and usual[name].is_numeric()
+                is_text = schema.get(name) == pl.String and usual.get(name, pl.Null()).is_numeric()
                 words, mended = self._texts(file, name, meaning, step) if is_text else (meaning, step)
                 # A column that is read cannot be dropped: then the file is left out.
                 fix = mended or ("" if is_read else f"drop = [{json.dumps(name, ensure_ascii=False)}]")

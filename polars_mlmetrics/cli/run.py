@@ -291,8 +291,18 @@ OF_MODELS = (*WITH_REASONS, "curve", "slices", "gap", "compare")
 
 def notes_of(code: Call | None, table: pl.DataFrame, settings: Settings) -> list[str]:
     """The notes on the table that a call has given."""
-    notes = [] if code is None else [_pooled(code, settings), _reason(code, table, settings), _copies(table, settings)]
+    notes = [_without_rows(table, settings)]
+    notes += [] if code is None else [_pooled(code, settings), _reason(code, table, settings), _copies(table, settings)]
     return [note for note in notes if note]
+
+
+def _without_rows(table: pl.DataFrame, settings: Settings) -> str:
+    """Which conditions leave no row; empty where there is a row, or no condition."""
+    where = settings.get("where") or []
+    if settings.get("command") not in WITH_REASONS or not where or not table.is_empty():
+        return ""
+    several = ": a condition takes one value" if any("," in each for each in where) else ""
+    return f"no row is left by --where {' '.join(where)}{several}"
 
 
 def _copies(table: pl.DataFrame, settings: Settings) -> str:

@@ -7,7 +7,8 @@ a 0 / 1 truth, …), and the door hands out the values together with the rows th
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,7 +17,7 @@ import polars as pl
 from polars_mlmetrics.data.classes import is_nan
 from polars_mlmetrics.data.expressions import all_of, check_no_pattern, is_one_of
 from polars_mlmetrics.data.roles import Grain, Table
-from polars_mlmetrics.errors import INTERNAL, ColumnError, FileError, MetricError, unknown
+from polars_mlmetrics.errors import INTERNAL, ColumnError, FileError, MetricError, typed, unknown
 
 LARGEST = sys.float_info.max
 MAX_WEIGHT = 1e280
@@ -198,7 +199,8 @@ def check_roles(
 
 def check_role(role: str, expression: pl.Expr, schema: pl.Schema, *, any_type: bool) -> pl.DataType:
     """The type of a role; refused where the table lacks it, or it cannot be read as a number where one is needed."""
-    check_columns(expression.meta.root_names(), schema, what=f"{role} column")
+    with naming_role(role, expression):
+        check_columns(expression.meta.root_names(), schema, what=f"{role} column")
     dtype = type_of(expression, schema)
     if not (any_type or dtype.is_numeric() or dtype in (pl.Boolean, pl.Null)):
         if not expression.meta.is_column():
@@ -211,6 +213,17 @@ def check_role(role: str, expression: pl.Expr, schema: pl.Schema, *, any_type: b
         hint = hints.get(role, "") if dtype == pl.String else ""
         raise ColumnError(f"{role} is {dtype}: it must be Boolean or a number. Cast or map {name!r} first.{hint}")
     return dtype
+
+
+@contextmanager
+def naming_role(role: str, expression: pl.Expr) -> Iterator[None]:
+    """Where a role has its usual name, and the table has no column like it, say how another is named."""
+    try:
+        yield
+    except ColumnError as error:
+        if expression.meta.root_names() != [role] or "Did you mean" in str(error):
+            raise
+        raise ColumnError(f"{error} If it has another name, pass {typed(role)}.") from None
 
 
 def check_columns(

@@ -166,10 +166,14 @@ def _as_parts(partial: Partial, merged: pl.LazyFrame, by: list[str]) -> pl.LazyF
     return merged.with_columns(pl.when(own).then(pl.col(BIN)).alias(partial.run.meta.output_name()))
 
 
+EXAMPLES = {"bins": ", such as bins=4096"}
+"""Usual values of parameters with which a metric can be held in a state."""
+
+
 def does_not_merge(measure: Measure) -> StateError:
     """The error for a measure that no state can hold."""
     open_ended = [name for name in measure.declaration.merges_with if measure.parameters[name] is None]
-    hint = f"With {open_ended[0]}= it can." if open_ended else "Use `evaluate` for it."
+    hint = f"With {open_ended[0]}= it can{EXAMPLES.get(open_ended[0], '')}." if open_ended else "Use `evaluate` for it."
     return StateError(f"{measure.output_name} cannot be held in a state: it needs all rows of a group together. {hint}")
 
 

@@ -164,7 +164,9 @@ def _check_key(names: Sequence[str]) -> None:
 def checked_slices(slices: Sequence[Keys]) -> Sequence[Keys]:
     """The groupings of slices=, or an error where it is one column."""
     if isinstance(slices, str | pl.Expr | UnreadKey) or not isinstance(slices, Sequence):
-        raise ParameterError(f"slices takes a list, each entry a column or a list of columns, not {slices!r}.")
+        instead = f" Pass slices=[{slices!r}]." if isinstance(slices, str) else ""
+        words = f"slices takes a list, each entry a column or a list of columns, not {slices!r}.{instead}"
+        raise ParameterError(words)
     return slices
 
 

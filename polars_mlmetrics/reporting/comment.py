@@ -20,12 +20,13 @@ CHANGED = ("better", "worse")
 def comment_of(told: Told, title: str | None, link: str | None) -> str:
     """The comment."""
     *rules, overall, where, _ = cards(told)
-    lines = [f"### {marked(title_of(told, title))}", "", f"{overall.sign} **{marked(overall.heading)}.**"]
+    lines = [f"### {marked(title_of(told, title))}", ""]
+    for card in rules:  # as on the page: the rules decide
+        lines += [f"{card.sign} **{marked(card.heading)}.** {marked(' '.join(card.lines))}".rstrip(), ""]
+    lines.append(f"{overall.sign} **{marked(overall.heading)}.**")
     if not told.slices.is_empty():
         lines[-1] += f" {where.sign} {marked(where.heading)}."
     lines += ["", f"{marked(outside)}."] if (outside := _outside(told)) else []
-    for card in rules:
-        lines += ["", f"{card.sign} **{marked(card.heading)}.** {marked(' '.join(card.lines))}".rstrip()]
     lines += ["", marked(said)] if (said := pooled(told)) else []
     lines += ["", *(_changes(told) if told.baseline is not None else _values(told)), ""]
     lines += [f"[The whole report]({quote(link)})", ""] if link else []

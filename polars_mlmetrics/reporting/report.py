@@ -205,7 +205,9 @@ def report(
     from polars_mlmetrics.reporting.outside import outside_of
 
     if gate is not None and not is_of_gate(gate):
-        raise ParameterError(f"gate is the table that mlm.gate gave, not {type(gate).__name__}.")
+        raise ParameterError(
+            f"gate is the table that mlm.gate gave, not {type(gate).__name__}: gate=mlm.gate(table, rules)."
+        )
     given = {name: value for name, value in {"passes": passes, "memory": memory}.items() if value is not None}
     split = {**given, "progress": progress} if given else {}
     asked = ReportQuestion.read(frame, metrics, between, baseline, by, slices, features, ci, cluster, roles, split)

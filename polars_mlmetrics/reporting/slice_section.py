@@ -42,9 +42,14 @@ def slice_section(told: Told) -> Section:
         "has_verdicts": told.slices["verdict"].null_count() < told.slices.height,
         "n_repeats": int(told.slices["repeats"].sum()),
         "n_small": told.slices.height - told.judged.height,
-        "none_is_judged": told.judged.is_empty(),
+        "shows_small": _most_are_not_judged(told),
         "counted": "slices" if len(told.in_table) == 1 else "slices of models",
     }
+
+
+def _most_are_not_judged(told: Told) -> bool:
+    """Whether the table shows them without being asked: else it would hide more than it shows."""
+    return told.judged.height < told.slices.height - told.judged.height
 
 
 def _columns(told: Told) -> list[tuple[str, str]]:
@@ -126,7 +131,7 @@ def _rows(told: Told) -> list[dict[str, Any]]:
         {
             "name": row[SHOWN],
             "css": " ".join(name for name, column in css.items() if row[column]),
-            "hidden": row["repeats"] or (row["is_small"] and not told.judged.is_empty()),
+            "hidden": row["repeats"] or (row["is_small"] and not _most_are_not_judged(told)),
             "stays": not (row["repeats"] or row["is_small"] or row["is_late"]),
             "model": visible(row[MODEL]) if len(told.in_table) > 1 else "",
             "n": count(row["n"]),

@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 
 from polars_mlmetrics.data.visible import visible
+from polars_mlmetrics.errors import typed
 from polars_mlmetrics.reporting.asked import MODEL
 from polars_mlmetrics.reporting.findings import BAD, EVEN, FEWEST, GOOD, OPEN, SHOWN, Card, Sentence, Strong, Told
 from polars_mlmetrics.reporting.slice_section import not_searched
@@ -19,7 +20,8 @@ MOST_MORE = 2
 def where_card(told: Told) -> Card:
     """The card of slices."""
     if told.slices.is_empty():
-        return Card(OPEN, "No slices are asked for", [["So this page does not know where a model is worse."]])
+        words = f"So this page does not know where a model is worse: {typed('slices')} names columns to look at."
+        return Card(OPEN, "No slices are asked for", [[words]])
     if told.judged.is_empty():
         return Card(OPEN, "No slice can be judged", [[size_of_slices(told)], *_doubted(told)])
     return _weakest(told) if told.baseline is None else _worse_slices(told)

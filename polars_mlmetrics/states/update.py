@@ -40,6 +40,8 @@ from polars_mlmetrics.states.state_files import StateFile, bytes_of_state
 
 REMEDY = "Make the files alike with prepare=, such as prepare=lambda log: log.cast({'score': pl.Float64})."
 
+ANEW = "Pass what the states in the folder were made with, or delete them: then all files are folded anew."
+
 Gone = Literal["keep", "drop", "raise"]
 
 COLUMNS = ResultColumns.of((pl.String, "path", "state"), (pl.Int64, "rows"), (pl.String, "status"))
@@ -250,7 +252,9 @@ def _check_alike(states: Mapping[Place, pl.LazyFrame], known: Sequence[StateFile
         try:
             check_alike(path, schema, first, expected)
         except StateError as error:
-            raise (error.with_remedy(REMEDY) if _has_same_question(schema, expected) else error) from None
+            if _has_same_question(schema, expected):
+                raise error.with_remedy(REMEDY) from None
+            raise StateError(f"{error} {ANEW}") from None
 
 
 def _has_same_question(one: pl.Schema, other: pl.Schema) -> bool:

@@ -100,7 +100,7 @@ def test_a_sample_of_two_true_classes_is_an_error() -> None:
 @pytest.mark.parametrize("engine", ["in-memory", "streaming"])
 def test_a_lazy_frame_says_so_when_it_is_collected(engine: str) -> None:
     lazy = mlm.confusion(SEVERAL.lazy())
-    with pytest.raises(pl.exceptions.PolarsError, match=r'sample \{"photo 1"\} has several true classes'):
+    with pytest.raises(pl.exceptions.PolarsError, match="sample photo 1 has several true classes"):
         lazy.collect(engine=engine)
 
 

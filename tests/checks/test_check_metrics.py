@@ -169,7 +169,7 @@ def test_only_what_is_read_must_be_there() -> None:
     assert told(trials, metrics=mlm.pass_at(1)) == {}
     judges = CLEAN.drop("truth")
     assert told(judges, metrics=mlm.krippendorff_alpha()) == {}
-    with pytest.raises(mlm.ColumnError, match=r"score column 'score' is not in the table \(sample, label, truth\)\.$"):
+    with pytest.raises(mlm.ColumnError, match=r"\(sample, label, truth\)\. If it has another name, pass score=\.$"):
         check(trials, metrics=[mlm.pass_at(1), mlm.recall()])
     with pytest.raises(mlm.ColumnError, match="score column 'scroe' is not in the table"):
         check(judges, metrics=mlm.krippendorff_alpha(), score="scroe")

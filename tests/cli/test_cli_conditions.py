@@ -66,3 +66,12 @@ def test_groups_by_parts_of_a_time(printed: Printed, of_shown_python: Table) -> 
     assert of_shown_python(line)["n_rows"].to_list() == [2, 2, 4, 4, 3, 3]
     assert "2026-11-06 12:00:00       1" in printed("evaluate log.parquet -m n_rows --by ts:hour -f table")
     assert printed("gap log.parquet -m accuracy --over ts:day -f table").split()[:3] == ["gap", "low", "high"]
+
+
+def test_conditions_that_leave_no_row_are_named_below_the_table(printed: Printed) -> None:
+    LOG.with_columns(country=pl.lit("DE")).write_parquet("countries.parquet")
+    line = "evaluate countries.parquet -m f1 --by country -f table --where"
+    hint = ": a condition takes one value"
+    assert printed(f"{line} country=DE,FR").endswith(f"no row is left by --where country=DE,FR{hint}\n")
+    assert printed(f"{line} country=XX").endswith("no row is left by --where country=XX\n")
+    assert "no row is left" not in printed(f"{line} country=DE")

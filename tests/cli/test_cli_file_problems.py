@@ -224,3 +224,19 @@ def test_truths_in_words_are_mapped(printed: Printed, monkeypatch: pytest.Monkey
     assert "file_differs" not in printed(f"{command} -c words.toml --ignore score_no_probability", 0)
     monkeypatch.setenv("POLARS_MLMETRICS_REDACT", "1")
     assert "yes" not in printed(command, 1)
+
+
+def test_a_file_of_another_format_is_named_and_left_out(printed: Printed) -> None:
+    log_of(2).write_csv("logs/2026-11-02.csv")
+    files = "logs/2026-11-01.parquet logs/2026-11-02.csv logs/2026-11-09.parquet"
+    found = printed(f"check {files} --by model", 1)
+    assert "logs/2026-11-02.csv is csv, and most files are parquet: mlm update reads both" in found
+    assert '[prepare] skip = [""2026-11-02.csv""]' in found
+    assert "info,rows,160," in found
+    assert "ignored,file_of_another_format" in printed(f"check {files} --by model --ignore file_of_another_format", 0)
+
+
+def test_an_update_with_other_groups_says_what_to_do(refused: Refused) -> None:
+    assert run("update logs/2026-11-01.parquet --into states -m f1 -q --by model -o files.csv") == 0
+    command = "update logs/2026-11-01.parquet logs/2026-11-02.parquet --into states -m f1 -q --by model day"
+    refused(command, 4, "Pass what the states in the folder were made with, or delete them")

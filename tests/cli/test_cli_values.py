@@ -60,6 +60,6 @@ def test_states() -> None:
 
 
 def test_without_a_metric_it_is_said_what_to_type(refused: Refused) -> None:
-    message = "score column 'score' is not in the table (model, sample, country, latency, ok). Name the metrics"
-    refused("check log.parquet --by model", 4, message)
+    message = "score column 'score' is not in the table (model, sample, country, latency, ok). If it has another name, "
+    refused("check log.parquet --by model", 4, f"{message}pass --score. Name the metrics")
     refused("drift log.parquet --baseline old", 4, "score column 'score' is not in the table")

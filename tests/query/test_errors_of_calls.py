@@ -26,7 +26,9 @@ ANY: Any = mlm
 
 ROLES = "sample, label, score, truth, weight"
 CALLS: dict[str, Callable[[], object]] = {
-    "compare needs baseline=. help(compare) says what it is.": lambda: ANY.compare(LOG, mlm.f1()),
+    "compare needs baseline=. baseline= is the value that the others are compared with, such as baseline='old'.": (
+        lambda: ANY.compare(LOG, mlm.f1())
+    ),
     "flips needs baseline=.": lambda: ANY.flips(LOG, mlm.f1()),
     "gap needs over=.": lambda: ANY.gap(LOG, mlm.f1()),
     "gap: 'over' is given twice, at its place and by name. Pass several metrics as a list.": (

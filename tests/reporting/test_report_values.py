@@ -158,4 +158,5 @@ def test_where_few_samples_decide_there_is_no_tick_and_the_reason_is_said() -> N
     overall, where, uncertain = report.findings["findings"]
     assert "The difference is not judged: few samples decide." in overall["sentences"]
     assert where["tone"] != "good"
+    assert 'id="small" checked' in report.html  # the table hides fewer slices than it shows
     assert any(said.endswith("of 3 slices cannot be judged (few samples decide).") for said in uncertain["sentences"])

@@ -114,6 +114,8 @@ def test_what_is_found(name: str) -> None:
     log, slices, *said = FOUND[name]
     overall, where, _ = summary(log, slices=slices, baseline=None if name == "one" else "champion")
     assert [f"{card.sign} {card.heading}" for card in (overall, where)] == said
+    if name == "no slices":
+        both(where, "does not know where a model is worse: slices= names columns to look at.")
     if name in ("better", "unclear"):
         table = mlm.compare(log, LOSS, baseline="champion", slices=slices).filter(pl.col("slice") != "")
         better, unclear = (table.filter(verdict=verdict).height for verdict in ("better", "unclear"))
@@ -360,7 +362,7 @@ def test_rules_that_do_not_hold_come_first() -> None:
     assert card.lines[0] == f"log_loss <= 0.5 at {place}: {first['reason'][: len('log_loss is 0.123456')]}."
     more = [f"{len(broken) - 3} more {'row' if len(broken) == 4 else 'rows'} of the gate."] if len(broken) > 3 else []
     assert card.lines[3:] == more
-    assert "✗ **1 of 2 rules fails.** log_loss &lt;= 0.5 at " in report.markdown
+    assert report.markdown.splitlines()[2].startswith("✗ **1 of 2 rules fails.** log_loss &lt;= 0.5 at ")
     assert report.html.index("1 of 2 rules fails") < report.html.index("challenger is better than champion</h3>")
 
 

@@ -100,7 +100,9 @@ def test_a_path_of_odd_letters_is_one_of_the_rows(tmp_path: Path, monkeypatch: p
 
 FOLD = mlm.partial(LOG.schema, mlm.f1(), by="model")
 CONSTANT = mlm.n_rows().on(score=pl.lit(1.0), truth=pl.lit(True))
-NO_STATE = "roc_auc cannot be held in a state: it needs all rows of a group together. With bins= it can."
+NO_STATE = (
+    "roc_auc cannot be held in a state: it needs all rows of a group together. With bins= it can, such as bins=4096."
+)
 NO_COMMON = "the samples of these metrics share no column: ['sample'], ['fold']. Fold them one by one."
 
 

@@ -69,14 +69,14 @@ def test_bins_and_a_prior_make_a_state_whatever_else_is_asked(weighted: bool) ->
 @pytest.mark.parametrize(
     ("metric", "hint"),
     [
-        (mlm.roc_auc(), "With bins= it can."),
-        (mlm.roc_auc(max_fpr=0.2, average="macro"), "With bins= it can."),
-        (mlm.ks().alias("distance"), "With bins= it can."),
+        (mlm.roc_auc(), "With bins= it can, such as bins=4096."),
+        (mlm.roc_auc(max_fpr=0.2, average="macro"), "With bins= it can, such as bins=4096."),
+        (mlm.ks().alias("distance"), "With bins= it can, such as bins=4096."),
         (mlm.spearman(), "Use `evaluate` for it."),
         (mlm.median_absolute_error(), "Use `evaluate` for it."),
         (mlm.relative_absolute_error(average="max"), "Use `evaluate` for it."),
         (mlm.information_score(), "With prior= it can."),
-        ((mlm.f1() - mlm.gini()).alias("gap"), "With bins= it can."),
+        ((mlm.f1() - mlm.gini()).alias("gap"), "With bins= it can, such as bins=4096."),
         (mlm.average_score(mlm.spearman(), target="model"), "Use `evaluate` for it."),
     ],
     ids=repr,

@@ -121,7 +121,10 @@ NOT_ANSWERED: list[tuple[type[Exception], list[Any], dict[str, Any], str]] = [
         mlm.StateError,
         [mlm.roc_auc()],
         {},
-        "roc_auc cannot be held in a state: it needs all rows of a group together. With bins= it can.",
+        (
+            "roc_auc cannot be held in a state: it needs all rows of a group together. "
+            "With bins= it can, such as bins=4096."
+        ),
     ),
     (mlm.StateError, [pl.len()], {}, "'len' is a plain expression: a state has no rows. Use `evaluate` on the log."),
     (mlm.StateError, [F1], {"per": "sample"}, "a state has no samples: use `evaluate` for values per sample."),

@@ -28,8 +28,6 @@ def _worse_slices(told: Told) -> Card:
     """The slices of the candidate, and in how many the other models are worse."""
     if told.answers.asked.headline.best is None:
         return Card(OPEN, "No slice is called worse", [[f"{told.metric} is good at neither end."]])
-    if told.answers.asked.headline.best is None:
-        return Card(OPEN, "No slice is called worse", [[f"{told.metric} is good at neither end."]])
     judged = told.judged_of(told.candidate)
     others: list[Sentence] = [[_counts_of(told, model)] for model in told.searched if model != told.candidate]
     others += [[left]] if (left := not_searched(told)) else []

@@ -214,6 +214,12 @@ class ReportQuestion:
         """The slicings, and those by a date alone."""
         return [*self.slices, *self.days]
 
+    @property
+    def by_date(self) -> list[list[Key]]:
+        """The slicings by a date alone, those among them that are slices too."""
+        dates = set(map(name_of, self.dates))
+        return [keys for keys in self.all_slices if len(keys) == 1 and name_of(keys[0]) in dates]
+
     def held(self) -> ReportQuestion:
         """The same of rows that are quick to read: what is more than a scan is run once, and its columns are held."""
         if self.contents is not None or self.passes or is_at_hand(self.frame):

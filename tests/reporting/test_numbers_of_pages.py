@@ -139,3 +139,19 @@ def test_a_text_that_reads_like_a_null_is_another_slice(baseline: str | None) ->
     words = {"null": 'country="null"', '"null"': 'country=""null""', "": "country=null"}
     for text, one in whole.items():
         assert found[words[text]]["value"] == pytest.approx(one["mse"].item())
+
+
+@pytest.mark.parametrize("is_time", [False, True])
+@pytest.mark.parametrize("passes", [None, 2])
+def test_a_slicing_may_be_a_date_where_models_are_compared(is_time: bool, passes: int | None) -> None:
+    log = drawn(4).with_columns(pl.col("day").cast(pl.Datetime) if is_time else pl.col("day"))
+    how = {} if passes is None else {"passes": passes, "progress": False}
+    page = mlm.report(log.lazy(), mlm.mse(), slices=["day"], baseline="old", **how)
+    expected = mlm.compare(log, mlm.mse(), between="model", baseline="old", slices=["day"])
+    expected = expected.filter(pl.col("slice") != "", pl.col("model") == page.findings["candidate"])
+    found = {row["slice"]: (row["samples"], row["difference"]) for row in page.findings["slices"]}
+    assert len(found) == 5
+    for row in expected.to_dicts():
+        assert found[row["slice"]] == (row["n_pairs"], pytest.approx(row["difference"]))
+    assert "2026-11-01 to 2026-11-05" in page.text
+    assert "Rows that count, by day." in page.html

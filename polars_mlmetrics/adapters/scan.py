@@ -204,10 +204,13 @@ def scan_each(
 
     A column of a file wins over a folder of its name. A file is parquet if nothing says what it is.
     """
-    keys = _keys_of_folders(files, None, {}) if files else pl.DataFrame()
+    kinds: list[Format] = [given or SUFFIXES.get(file.path.suffix.lower(), "parquet") for file in files]
+    # Folders of csv files say no more of types than the files do.
+    texts = {name: dtype for name, dtype in types.items() if dtype == pl.String} if {*kinds} == {"csv"} else {}
+    keys = _keys_of_folders(files, None, texts) if files else pl.DataFrame()
     scans = []
-    for file, of_folders in zip(files, keys.rows(named=True) if keys.width else [{}] * len(files), strict=True):
-        kind = given or SUFFIXES.get(file.path.suffix.lower(), "parquet")
+    rows_of_keys = keys.rows(named=True) if keys.width else [{}] * len(files)
+    for file, kind, of_folders in zip(files, kinds, rows_of_keys, strict=True):
         reader = FileReader(kind, pl.Schema(types), "raise", places)
         # Else nothing of a file in a store is read before it is folded.
         found = reader.schema_of(file.path) if of_folders or (types and kind in TEXTS) else None

@@ -18,7 +18,7 @@ from polars_mlmetrics.cli.conditions import value_for, where
 from polars_mlmetrics.cli.prepare import Preparation
 from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.data.door import check_columns, reason
-from polars_mlmetrics.data.frames import is_state, is_text, scan_node
+from polars_mlmetrics.data.frames import is_of_csv, is_state, is_text
 from polars_mlmetrics.errors import ColumnError, FileError, ParameterError, shown_values, words_of
 from polars_mlmetrics.places.finding import found_files
 from polars_mlmetrics.places.place import Place, is_there
@@ -89,10 +89,13 @@ def scan_of(paths: Any, settings: Settings, steps: Preparation) -> Code:
         name: value for name, value in (("format", settings.get("format")), ("skip", steps.skip)) if value
     } | opened
     read, texts = call(scan, paths, **given), steps.as_text()
-    if not texts or not (node := scan_node(read.value)) or node.scan_type[0] != "csv":
+    if not texts or not is_of_csv(read.value):
         return read
-    found = read.value.collect_schema().items()
-    return call(scan, paths, **given, schema={n: TEXT if n in texts else dtype_code(dtype) for n, dtype in found})
+    found = read.value.collect_schema()
+    if any(reason(dtype) is not None for dtype in found.dtypes()):  # then each file is read alone
+        return read
+    types = {name: TEXT if name in texts else dtype_code(dtype) for name, dtype in found.items()}
+    return call(scan, paths, **given, schema=types)
 
 
 TEXT = named("pl.String", pl.String)
@@ -118,7 +121,9 @@ def _made_alike(settings: Settings, steps: Preparation) -> Code:
     """The log, its files prepared. If they differ in what is prepared, each file is prepared alone."""
     whole = source_of(settings, steps)
     schema = whole.value.collect_schema()
-    found = [reason(schema[name]) for name in steps.touched if name in schema]
+    # Files of csv that differ in any column cannot be read in one scan that takes ids as texts.
+    read = schema if steps.as_text() and is_of_csv(whole.value) else steps.touched
+    found = [reason(schema[name]) for name in read if name in schema]
     differ = [error for error in found if error is not None]
     files = _files_of(settings, steps.skip) if differ else []
     if len(files) < 2:

@@ -119,6 +119,11 @@ def scan_node(frame: pl.LazyFrame) -> Any:
         return None
 
 
+def is_of_csv(frame: pl.LazyFrame) -> bool:
+    """Whether rows of a frame come from a scan of csv files."""
+    return "Csv SCAN [" in frame.explain(optimized=False)
+
+
 def is_parquet(frame: pl.LazyFrame) -> bool:
     """Whether a frame is a bare scan of parquet files."""
     return _last_step(frame).startswith("Parquet SCAN [")

@@ -151,8 +151,8 @@ def _values(asked: ReportQuestion) -> pl.DataFrame:
     else:
         # The values of slices, and their samples, are those of the comparison.
         of_whole, parts = [headline, *of_whole], []
-        if asked.days:
-            days = _evaluated(asked, [headline, rows_of(headline)], asked.days).filter(pl.col("slice") != WHOLE)
+        if asked.by_date:
+            days = _evaluated(asked, [headline, rows_of(headline)], asked.by_date).filter(pl.col("slice") != WHOLE)
             columns = {name: "value", f"{name}_low": "low", f"{name}_high": "high", N_ROWS: "n_rows"}
             parts = [days.rename(columns).with_columns(pl.lit(name).alias("metric"))]
     # The whole comes first: it has all columns.

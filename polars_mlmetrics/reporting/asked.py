@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any
 
 import polars as pl
 
 from polars_mlmetrics.data.door import check_columns
 from polars_mlmetrics.data.expressions import text_of_key
-from polars_mlmetrics.data.frames import Frame, Names, column_names, is_at_hand
+from polars_mlmetrics.data.frames import Frame, Names, column_names, is_at_hand, is_text
 from polars_mlmetrics.data.roles import MODEL as MODELS
 from polars_mlmetrics.data.roles import Table, checked_roles
 from polars_mlmetrics.data.visible import visible
@@ -214,6 +214,12 @@ class ReportQuestion:
         """The slicings, and those by a date alone."""
         return [*self.slices, *self.days]
 
+    @property
+    def by_date(self) -> list[list[Key]]:
+        """The slicings by a date alone, those among them that are slices too."""
+        dates = set(map(name_of, self.dates))
+        return [keys for keys in self.all_slices if len(keys) == 1 and name_of(keys[0]) in dates]
+
     def held(self) -> ReportQuestion:
         """The same of rows that are quick to read: what is more than a scan is run once, and its columns are held."""
         if self.contents is not None or self.passes or is_at_hand(self.frame):
@@ -237,7 +243,24 @@ class ReportQuestion:
             name = name_of(self.between)
             table = table.with_columns(text_of_key(pl.col(name), table.schema[name]).alias(MODEL)).drop(name)
         whole = [pl.lit(WHOLE).alias(name) for name in ("sliced_by", "slice") if name not in table.columns]
-        return table.with_columns(whole)
+        return reduce(_slices_apart, [list(map(name_of, keys)) for keys in self.all_slices], table.with_columns(whole))
+
+
+def _slices_apart(table: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
+    """A table with each slice of a slicing in other words: a text like a null, or like more, is in quotes."""
+    if not {*keys} <= {*table.columns}:
+        return table
+    parts = []
+    for name in keys:
+        text, is_odd = text_of_key(pl.col(name), table.schema[name]), pl.lit(False)
+        if is_text(table.schema[name]):
+            is_odd = pl.col(name).is_not_null() & ((text == "null") | text.str.starts_with('"'))
+            is_odd |= text.str.contains(", ", literal=True) & bool(keys[1:])
+        parts.append(pl.format("{}={}", pl.lit(name), pl.when(is_odd).then(pl.format('"{}"', text)).otherwise(text)))
+    is_of_slicing = pl.col("sliced_by") == ", ".join(keys)
+    return table.with_columns(
+        slice=pl.when(is_of_slicing).then(pl.concat_str(parts, separator=", ")).otherwise("slice")
+    )
 
 
 def name_of(key: Key) -> str:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from polars_mlmetrics.data.visible import visible
+from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.arithmetic import first_that_holds, ratio
 from polars_mlmetrics.intervals.intervals import FLAGS
 from polars_mlmetrics.reporting.answers import WEIGHT_OF_ROWS, Answers
@@ -19,6 +20,11 @@ FEWEST = 30
 """So many samples a slice needs to be judged."""
 
 SHOWN = "shown"
+
+
+def key_column(name: str) -> str:
+    """The column of a key of slices in the tables of findings, whose other columns may have the name of the key."""
+    return f"{INTERNAL}key_{name}"
 
 
 def _why_not_judged(value: pl.Expr) -> pl.Expr:
@@ -71,16 +77,17 @@ def judged_slices(answers: Answers) -> pl.DataFrame:
 def _slices_of(answers: Answers, model: str) -> pl.DataFrame:
     """The slices of one model."""
     asked = answers.asked
-    own = answers.values.filter(pl.col("metric") == asked.headline.output_name, pl.col(MODEL) == model)
+    keys = {name: key_column(name) for each in asked.all_slices for name in map(name_of, each)}
+    is_headline = pl.col("metric") == asked.headline.output_name, pl.col(MODEL) == model
+    own = answers.values.filter(*is_headline).rename(keys, strict=False)
     sizes = own.select("slice", "sliced_by", size=pl.coalesce("n_samples", "n_clusters", "n_rows"))
     if answers.differences is None:
         nothing = pl.lit(None, pl.Float64)
         table = own.with_columns(model_value="value", baseline_value=nothing, n_pairs="n_samples")
         middle = own.filter(pl.col("slice") == WHOLE)["value"].to_list()[0]
     else:
-        table = answers.differences.filter(
-            pl.col("metric") == asked.headline.output_name, pl.col(MODEL) == model
-        ).rename({"value": "model_value", "difference": "value"})
+        table = answers.differences.filter(*is_headline).rename(keys)
+        table = table.rename({"value": "model_value", "difference": "value"})
         middle = 0.0
     wanted = [", ".join(map(name_of, keys)) for keys in asked.slices]
     table = table.filter((pl.col("slice") == WHOLE) | pl.col("sliced_by").is_in(wanted))
@@ -121,7 +128,7 @@ def _with_repeats(table: pl.DataFrame, slicings: list[list[str]]) -> pl.DataFram
             continue
         names = [", ".join(keys) for keys in (larger, smaller)]
         above, below = (table.filter(pl.col("sliced_by") == name, pl.col("verdict").is_not_null()) for name in names)
-        pairs = below.join(above, on=larger, nulls_equal=True, suffix="_above")
+        pairs = below.join(above, on=list(map(key_column, larger)), nulls_equal=True, suffix="_above")
         is_same = pl.col("verdict").is_in(["unclear", "no change"]) | (pl.col("verdict") == pl.col("verdict_above"))
         same = pairs.filter(is_same, pl.col("value_above").is_between(pl.col("low"), pl.col("high")))
         repeats.append(same.select("sliced_by", "slice"))

@@ -11,7 +11,7 @@ from polars_mlmetrics.data.expressions import any_of
 from polars_mlmetrics.query.keys import Key
 from polars_mlmetrics.reporting.answers import compared
 from polars_mlmetrics.reporting.asked import MODEL, WHOLE, ReportQuestion, dtype_of, name_of
-from polars_mlmetrics.reporting.findings import SHOWN, Outside, Told, judged_differences
+from polars_mlmetrics.reporting.findings import SHOWN, Outside, Told, judged_differences, key_column
 
 MOST_OTHERS = 3
 """Of so many other slices it is worked out whether they are worse by the worst one alone."""
@@ -26,7 +26,7 @@ def outside_of(told: Told) -> Outside | None:
     worst, *others = worse.head(1 + MOST_OTHERS).to_dicts()
     slicings = {", ".join(map(name_of, keys)): keys for keys in asked.slices}
     keys = slicings[worst["sliced_by"]]
-    rows = asked.frame.filter(any_of([_is_other(asked, key, worst[name_of(key)]) for key in keys]))
+    rows = asked.frame.filter(any_of([_is_other(asked, key, worst[key_column(name_of(key))]) for key in keys]))
     further = {row["sliced_by"] for row in others} - {worst["sliced_by"]}
     left = compared(_of(asked, rows), [asked.headline], [slicings[name] for name in slicings if name in further])
     left = judged_differences(left.filter(pl.col(MODEL) == told.candidate))

@@ -55,6 +55,32 @@ def test_ids_of_drifted_files_are_read_as_the_text_that_they_are_cast_to(printed
     assert printed("evaluate logs -m n_samples -c mlm.toml").endswith("n_samples\n4\n")
 
 
+@pytest.mark.parametrize("place", ["", "day=2026-11-20/", "user=007/"])
+@pytest.mark.parametrize("more", ["", ",0.5"])
+def test_ids_of_csv_are_texts_in_folders_that_say_a_column_and_where_another_column_differs(
+    place: str, more: str, printed: Printed, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A column that one file alone has is in the way of nobody, but in folders that say a column, where it is named."""
+    Path("logs", place).mkdir(parents=True)
+    Path("logs", place, "1.csv").write_text("sample,score,truth\n01,0.9,1\n1,0.2,0\n")
+    Path("logs", place, "2.csv").write_text(f"sample,score,truth{more and ',x'}\n02,0.9,1{more}\n2,0.2,0{more}\n")
+    Path("mlm.toml").write_text('[prepare]\ncast = { sample = "String", user = "String" }\n')
+    if "user" not in place:
+        Path("mlm.toml").write_text('[prepare]\ncast = { sample = "String" }\n')
+    by = f"--by {place.partition('=')[0]}" if place else ""
+    assert run(f"update logs --into states -m n_samples {by} -c mlm.toml") == 0
+    capsys.readouterr()
+    line = f"-m n_samples {by} -c mlm.toml -f csv"
+    of_states = printed(f"finish states -m n_samples {by} -f csv")
+    assert of_states.endswith("4\n")
+    assert ("007" in of_states) is ("007" in place)
+    if place and more:
+        assert run(f"evaluate logs {line}") == 4
+        assert "2.csv has a column 'x'" in capsys.readouterr().err
+    else:
+        assert printed(f"evaluate logs {line}") == of_states
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

@@ -107,3 +107,51 @@ def test_the_numbers_are_those_of_the_verbs(seed: int, carrier: str, roles: dict
         numbers = f"{row['value']:+.3f} {row['n']:,} {row['model_value']:.3f} {row['baseline_value']:.3f}"
         name, numbers = re.escape(row["slice"]), re.escape(numbers.replace("-", "−", 1))
         assert re.search(rf"{name} \S+( change)? (outside of [^:]+: \w+ )?{numbers}", page)
+
+
+@pytest.mark.parametrize("baseline", [None, "old"])
+def test_a_text_that_reads_like_a_null_is_another_slice(baseline: str | None) -> None:
+    """Of equal words a page would show each slice twice, each time with the samples and the weight of another one."""
+    countries, devices = [None, "null", '"null"', "DE"], ["web", "web, country=DE", "null"]
+    rows = [
+        {
+            "sample": sample,
+            "model": model,
+            "country": countries[sample % 4],
+            "device": devices[sample % 7 % 3],
+            "score": (sample * 37 + 11 * (model == "new")) % 100 / 100,
+            "truth": sample % 3 == 0,
+            "w": 1.0 + sample % 4,
+        }
+        for model in ("old", "new")
+        for sample in range(700)
+    ]
+    log, keys = pl.DataFrame(rows).filter(pl.col("model").is_in([baseline, "new"])), ["country", "device"]
+    page = mlm.report(log, mlm.mse(), slices=["country", keys], baseline=baseline, weight="w")
+    found = {row["slice"]: row for row in page.findings["slices"]}
+    expected = mlm.evaluate(log, mlm.mse(), mlm.n_samples(), by="model", slices=["country", keys], weight="w")
+    expected = expected.filter(pl.col("model") == "new", pl.col("sliced_by") != "")
+    assert page.findings["n_slices"] == len(found) == expected.height == 16
+    assert sorted(row["samples"] for row in found.values()) == expected["n_samples"].sort().to_list()
+    assert sorted(row["value"] for row in found.values()) == pytest.approx(expected["mse"].sort().to_list())
+    whole = {text: expected.filter(sliced_by="country", country=text) for text in ("null", '"null"')}
+    whole[""] = expected.filter(pl.col("sliced_by") == "country", pl.col("country").is_null())
+    words = {"null": 'country="null"', '"null"': 'country=""null""', "": "country=null"}
+    for text, one in whole.items():
+        assert found[words[text]]["value"] == pytest.approx(one["mse"].item())
+
+
+@pytest.mark.parametrize("is_time", [False, True])
+@pytest.mark.parametrize("passes", [None, 2])
+def test_a_slicing_may_be_a_date_where_models_are_compared(is_time: bool, passes: int | None) -> None:
+    log = drawn(4).with_columns(pl.col("day").cast(pl.Datetime) if is_time else pl.col("day"))
+    how = {} if passes is None else {"passes": passes, "progress": False}
+    page = mlm.report(log.lazy(), mlm.mse(), slices=["day"], baseline="old", **how)
+    expected = mlm.compare(log, mlm.mse(), between="model", baseline="old", slices=["day"])
+    expected = expected.filter(pl.col("slice") != "", pl.col("model") == page.findings["candidate"])
+    found = {row["slice"]: (row["samples"], row["difference"]) for row in page.findings["slices"]}
+    assert len(found) == 5
+    for row in expected.to_dicts():
+        assert found[row["slice"]] == (row["n_pairs"], pytest.approx(row["difference"]))
+    assert "2026-11-01 to 2026-11-05" in page.text
+    assert "Rows that count, by day." in page.html

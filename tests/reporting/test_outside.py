@@ -100,3 +100,23 @@ def test_any_key_of_a_slice_can_be_left_out(key: Any) -> None:
 @pytest.mark.parametrize("baseline", ["champion", None])
 def test_nothing_is_left_out_where_nothing_is_worse(baseline: str | None) -> None:
     assert mlm.report(made(), LOSS, baseline=baseline, slices=SLICES)._told.outside is None
+
+
+@pytest.mark.parametrize("name", ["n", "share", "part", "size", "why", "harm", "repeats", "shown", "value_above"])
+def test_a_key_may_have_the_name_of_a_column_of_findings(name: str) -> None:
+    """Nothing is left outside of the worst slice, and a smaller slice that repeats it is a part of it."""
+    rows = [
+        {
+            "model": model,
+            "sample": sample,
+            name: ["x", "y", "z"][sample % 3],
+            "score": 0.5 if model == "new" and sample % 3 == 1 and sample % 5 < 3 else [0.1, 0.9][sample % 2],
+            "truth": sample % 2,
+        }
+        for model in ("old", "new")
+        for sample in range(300)
+    ]
+    text = mlm.report(pl.DataFrame(rows), mlm.mse(), slices=[name, [name, "truth"]], baseline="old").text
+    assert f"most harm where {name}=y" in text
+    assert "Outside of it: 0.000" in text
+    assert "worse in 3, 2 of them parts of a larger one" in text

@@ -120,3 +120,16 @@ def test_a_key_may_have_the_name_of_a_column_of_findings(name: str) -> None:
     assert f"most harm where {name}=y" in text
     assert "Outside of it: 0.000" in text
     assert "worse in 3, 2 of them parts of a larger one" in text
+
+
+@pytest.mark.parametrize("unit", ["ns", "us", "ms"])
+@pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
+def test_the_worst_slice_may_be_a_time(unit: Any, zone: str | None) -> None:
+    start = pl.lit("2026-10-25T00:30").str.to_datetime(time_unit="ns", time_zone="UTC") + pl.duration(nanoseconds=7)
+    times = pl.col("country").rank("dense") * pl.duration(hours=1) + start
+    times = times.dt.convert_time_zone(zone) if zone else times.dt.replace_time_zone(None)
+    log = WORSE_IN_JP.with_columns(time=times.dt.cast_time_unit(unit))
+    outside = mlm.report(log, LOSS, baseline="champion", slices=["time"])._told.outside
+    assert outside is not None
+    rest = mlm.compare(log.filter(pl.col("country") != "JP"), LOSS, baseline="champion")
+    assert outside.whole["difference"] == pytest.approx(rest["difference"].item())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import polars as pl
 
@@ -26,7 +25,7 @@ def outside_of(told: Told) -> Outside | None:
     worst, *others = worse.head(1 + MOST_OTHERS).to_dicts()
     slicings = {", ".join(map(name_of, keys)): keys for keys in asked.slices}
     keys = slicings[worst["sliced_by"]]
-    rows = asked.frame.filter(any_of([_is_other(asked, key, worst[key_column(name_of(key))]) for key in keys]))
+    rows = asked.frame.filter(any_of([_is_other(asked, key, worse[key_column(name_of(key))].head(1)) for key in keys]))
     further = {row["sliced_by"] for row in others} - {worst["sliced_by"]}
     left = compared(_of(asked, rows), [asked.headline], [slicings[name] for name in slicings if name in further])
     left = judged_differences(left.filter(pl.col(MODEL) == told.candidate))
@@ -37,9 +36,11 @@ def outside_of(told: Told) -> Outside | None:
     return Outside(worst[SHOWN], whole, explained)
 
 
-def _is_other(asked: ReportQuestion, key: Key, value: Any) -> pl.Expr:
-    column = pl.col(key) if isinstance(key, str) else key
-    return column.ne_missing(pl.lit(value, dtype=dtype_of(asked.frame, key)))
+def _is_other(asked: ReportQuestion, key: Key, value: pl.Series) -> pl.Expr:
+    column, dtype = pl.col(key) if isinstance(key, str) else key, dtype_of(asked.frame, key)
+    if dtype.is_temporal():  # a time of Python holds less than one of Polars
+        return column.ne_missing(pl.lit(value.to_physical().item()).cast(dtype))
+    return column.ne_missing(pl.lit(value.item(), dtype=dtype))
 
 
 def _of(asked: ReportQuestion, rows: pl.LazyFrame) -> ReportQuestion:

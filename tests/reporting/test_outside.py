@@ -120,3 +120,16 @@ def test_a_key_may_have_the_name_of_a_column_of_findings(name: str) -> None:
     assert f"most harm where {name}=y" in text
     assert "Outside of it: 0.000" in text
     assert "worse in 3, 2 of them parts of a larger one" in text
+
+
+@pytest.mark.parametrize("unit", ["ns", "us", "ms"])
+@pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
+def test_the_worst_slice_may_be_a_time(unit: Any, zone: str | None) -> None:
+    hour = 3_600_000_000_000
+    times = (pl.col("country").rank("dense").cast(pl.Int64) * hour + 1_792_888_200_000_000_007).cast(pl.Datetime("ns"))
+    times = times.dt.replace_time_zone("UTC").dt.convert_time_zone(zone) if zone else times
+    log = WORSE_IN_JP.with_columns(time=times.dt.cast_time_unit(unit))
+    outside = mlm.report(log, LOSS, baseline="champion", slices=["time"])._told.outside
+    assert outside is not None
+    rest = mlm.compare(log.filter(pl.col("country") != "JP"), LOSS, baseline="champion")
+    assert outside.whole["difference"] == pytest.approx(rest["difference"].item())

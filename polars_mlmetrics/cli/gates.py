@@ -108,9 +108,9 @@ def _joined(rows: pl.DataFrame, others: pl.DataFrame, keys: Sequence[str]) -> pl
     return rows.join(others, on=list(keys), how="left", nulls_equal=True, maintain_order="left")
 
 
-def gates_in(settings: Settings) -> list[Gate]:
-    """The gates on values, and those on differences of models."""
-    rules = rules_of(settings)
+def gates_in(settings: Settings, but: Sequence[str] = ()) -> list[Gate]:
+    """The gates on values, and those on differences of models; without the rules of the file on some sides."""
+    rules = rules_of(settings, but)
     given = settings.keywords(gate, but=["table"])
     of_values = [rule for rule in rules if not rule.is_difference]
     of_differences = [rule for rule in rules if rule.is_difference]
@@ -129,16 +129,14 @@ def gate_of_file(settings: Settings) -> Call | None:
 
     Without a baseline, rules on differences are left out.
     """
-    has_baseline, entries = settings.get("baseline") is not None, settings.file.get("gate", [])
-    rules = [entry for entry in entries if has_baseline or entry.get("side") != "difference"]
-    if not rules:
+    but = () if settings.get("baseline") is not None else ("difference",)
+    if all(entry.get("side") in but for entry in settings.file.get("gate", [])):
         return None
     own = copy(settings)
-    own.file = {**settings.file, "gate": rules}
     # The question of the rules is that of the file, whatever else is typed.
     asked = {name: None for name in QUESTION if name in settings.file}
     own.options = {**settings.options, **dict.fromkeys(OF_GATE), **asked}
-    return gate_of(gates_in(own))
+    return gate_of(gates_in(own, but))
 
 
 def gate_of(gates: Sequence[Gate]) -> Call:
@@ -264,11 +262,11 @@ class Written(NamedTuple):
         return call(warn, rule) if self.is_warning else rule
 
 
-def rules_of(settings: Settings) -> list[Written]:
-    """The rules of a gate: those of the command line, or else those of the file."""
+def rules_of(settings: Settings, but: Sequence[str]) -> list[Written]:
+    """The rules of a gate: those of the command line, or else those of the file, without those on some sides."""
     typed = [Written(text, _rule(text)) for text in settings.get("rule") or []]
     typed += [Written(text, _rule(text), is_warning=True) for text in settings.get("warn") or []]
-    written = typed or list(_of_file(settings))
+    written = typed or list(_of_file(settings, but))
     if not written:
         raise ParameterError("a gate needs a rule: --rule 'f1 >= 0.8', or [[gate]] in the file of -c.")
     rules: dict[str, Written] = {}
@@ -279,10 +277,11 @@ def rules_of(settings: Settings) -> list[Written]:
     return list(rules.values())
 
 
-def _of_file(settings: Settings) -> Iterator[Written]:
+def _of_file(settings: Settings, but: Sequence[str]) -> Iterator[Written]:
     for place, entry in enumerate(settings.file.get("gate", [])):
-        with settings.naming("gate", place):
-            yield _of_entry(entry, settings)
+        if entry.get("side") not in but:
+            with settings.naming("gate", place):
+                yield _of_entry(entry, settings)
 
 
 def _of_entry(entry: Mapping[str, Any], settings: Settings) -> Written:

@@ -132,7 +132,7 @@ NEEDED = {
     "between": "between= is the column that tells the sides apart, such as between='model'",
     "baseline": "baseline= is the value that the others are compared with, such as baseline='old'",
 }
-"""What some parameters without a default are."""
+"""Words for some parameters without a default."""
 
 
 def _not_callable(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> str | None:

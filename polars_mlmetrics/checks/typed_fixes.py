@@ -49,7 +49,7 @@ TYPED_OPTIONS = {
 
 
 def typed_fix(name: str, severity: str) -> str:
-    """What mends a problem, as the template of a line: a step, an option, or else that it is known."""
+    """The remedy of a problem, as the template of a line: a step, an option, or else that it is known."""
     if name in TYPED_OPTIONS:
         return TYPED_OPTIONS[name]
     if name in TYPED_FIXES:
@@ -58,7 +58,7 @@ def typed_fix(name: str, severity: str) -> str:
 
 
 def typed_names(values: Mapping[str, Any], *, label: str, sample: str, by: Sequence[str]) -> dict[str, str]:
-    """What the templates are filled with: the columns of roles and groups."""
+    """The names that fill the templates: the columns of roles and groups."""
     names = {f"{role}_name": next(iter(column.meta.root_names()), "...") for role, column in values.items()}
     listed = f"[{', '.join(json.dumps(name, ensure_ascii=False) for name in by)}]"
     return {**names, "label_name": label, "sample_name": sample, "by_names": listed}

@@ -1,4 +1,4 @@
-"""What is wrong with the files of a log, all at once: a row of `check` for each file and problem."""
+"""Problems of the files of a log, all at once: a row of `check` for each file and problem."""
 
 from __future__ import annotations
 

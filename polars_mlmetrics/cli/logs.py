@@ -159,7 +159,7 @@ def _files_of(settings: Settings, skip: Sequence[str]) -> list[Path]:
 
 
 def preparation(settings: Settings) -> dict[str, Any]:
-    """What is done to each file before it is folded, as `update_states` takes it."""
+    """The steps for each file before it is folded, as `update_states` takes it."""
     steps = Preparation(settings)
     skip = {"skip": steps.skip} if steps.skip else {}
     if steps.is_empty:

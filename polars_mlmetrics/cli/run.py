@@ -61,7 +61,7 @@ ALIKE = "rename and cast of [prepare], in the TOML file of -c, make files alike.
 """The remedy where files differ: the library names the one in Python."""
 
 OF_GATE = {"baseline": "--against FILE, or write a [[gate]] with side = 'difference',"}
-"""What a rule needs that reads a baseline."""
+"""The need of a rule that reads a baseline."""
 
 IN_FILES = {"skip": "skip of [prepare]"}
 """The parameters that no option stands for."""

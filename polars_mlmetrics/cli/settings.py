@@ -160,7 +160,7 @@ class Settings:
     # -- files ---------------------------------------------------------------------------------------------------------
 
     def _read(self, path: Path, text: str) -> dict[str, Any]:
-        """What a file says, if its keys are known and hold what they are to hold."""
+        """The content of a file, if its keys are known and hold what they are to hold."""
         found = _parsed(path, text)
         self._check(path, (), found, KEYS)
         for key, value in found.items():

@@ -19,7 +19,7 @@ PROPOSED_BY_NAME = {
     "condition": "is_right",
     "max_grade": 3,
 }
-"""What some parameters are in an example: columns, and the highest grade of its log."""
+"""Values of some parameters in an example: columns, and the highest grade of its log."""
 
 BEST_SAYS = {"max": "higher is better", "min": "lower is better", None: "neither end is better"}
 GRAIN_SAYS = {

@@ -108,7 +108,7 @@ def _found(
 
 
 def _checked(file: Any, seen: Seen | None) -> Seen:
-    """What is seen of a file that holds something."""
+    """The look at a file that holds something."""
     if seen is None:
         raise FileError(f"{file} is a broken link.")
     if not seen.size:

@@ -17,7 +17,7 @@ MOST_OTHERS = 3
 
 
 def outside_of(told: Told) -> Outside | None:
-    """What is left without the worst slice of the candidate; None where no slice is worse."""
+    """The difference without the worst slice of the candidate; None where no slice is worse."""
     asked = told.answers.asked
     worse = told.judged_of(told.candidate).filter(~pl.col("repeats"), pl.col("verdict") == "worse")
     if told.baseline is None or worse.is_empty():

@@ -91,7 +91,7 @@ def _never(asked: ReportQuestion) -> set[str]:
 
 
 def _sections(told: Told) -> dict[str, Section]:
-    """What the template reads of each section; of one that is not there, why."""
+    """The parts of each section that the template reads; of one that is not there, why."""
     return {
         "models": _models(told),
         "slices": slice_section(told),

@@ -14,7 +14,7 @@ from polars_mlmetrics.reporting.summary import cards, sizes_of, title_of
 from polars_mlmetrics.reporting.time_section import dates_of
 
 KINDS = ("rules", "models", "slices", "uncertain")
-"""What the cards are about; the first is there where a gate was tried."""
+"""The subjects of the cards; the first is there where a gate was tried."""
 
 OF_MODELS = {"metric": "metric", "value": "value", "low": "low", "high": "high", "reason": "reason"}
 OF_DIFFERENCES = {"difference": "difference", "difference_low": "d_low", "difference_high": "d_high"}

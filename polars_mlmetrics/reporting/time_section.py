@@ -19,9 +19,10 @@ LAST_DAYS, FEWEST_DAYS = 7, 3
 
 def time_section(told: Told) -> dict[str, Any]:
     """A chart of the values for each date, and one of the differences where there is a baseline."""
-    plots: list[tuple[dict[str, Any], str, list[str]]] = []
+    plots, names = [], [visible(name) for name in shown_models(told)]
     for date in dict.fromkeys(map(name_of, told.answers.asked.dates)):
-        plots += [plot for plot in (_values(told, date), _differences(told, date), _rows(told, date)) if plot]
+        drawn = (_values(told, date), _differences(told, date), _rows(told, date))
+        plots += [(*plot, names) for plot in drawn if plot]
     return {"plots": plots} if plots else {"absent": "no key is a date"}
 
 
@@ -31,7 +32,7 @@ def _of_dates(told: Told, table: pl.DataFrame, date: str, value: str) -> pl.Data
     return lines_of(told, table.filter(pl.col("sliced_by") == date, *is_there, pl.col(value).is_finite()))
 
 
-def _values(told: Told, date: str) -> tuple[dict[str, Any], str, list[str]] | None:
+def _values(told: Told, date: str) -> tuple[dict[str, Any], str] | None:
     lines = _of_dates(told, told.answers.values, date, "value")
     if lines.is_empty():
         return None
@@ -41,10 +42,10 @@ def _values(told: Told, date: str) -> tuple[dict[str, Any], str, list[str]] | No
     caption = f"{told.metric} by {visible(date)}, with its intervals."
     if usual is not None:
         caption += f" The grey range is that of {visible(told.candidate)} on the {LAST_DAYS} days before the last one."
-    return charts.finished(chart), caption, [visible(name) for name in shown_models(told)]
+    return charts.finished(chart), caption
 
 
-def _differences(told: Told, date: str) -> tuple[dict[str, Any], str, list[str]] | None:
+def _differences(told: Told, date: str) -> tuple[dict[str, Any], str] | None:
     if told.answers.differences is None:
         return None
     found = told.answers.differences.drop("value").rename({"difference": "value"})
@@ -54,21 +55,17 @@ def _differences(told: Told, date: str) -> tuple[dict[str, Any], str, list[str]]
     charts = charts_of(told)
     chart = charts.over_time(lines, date, f"difference in {told.metric}", zero=True)
     caption = f"{told.metric} less that of {visible(told.baseline or '')}, by {visible(date)}, with its intervals."
-    return charts.finished(chart), caption, [visible(name) for name in shown_models(told)]
+    return charts.finished(chart), caption
 
 
-def _rows(told: Told, date: str) -> tuple[dict[str, Any], str, list[str]] | None:
+def _rows(told: Told, date: str) -> tuple[dict[str, Any], str] | None:
     lines = _of_dates(told, told.answers.values, date, "value").drop_nulls("n_rows")
     if lines.is_empty():
         return None
     nothing = pl.lit(None, pl.Float64)
     charts, lines = charts_of(told), lines.with_columns(value=pl.col("n_rows"), low=nothing, high=nothing)
     chart = charts.over_time(lines, date, "rows", zero=True, height=70)
-    return (
-        charts.finished(chart),
-        f"Rows that count, by {visible(date)}.",
-        [visible(name) for name in shown_models(told)],
-    )
+    return charts.finished(chart), f"Rows that count, by {visible(date)}."
 
 
 def _usual(lines: pl.DataFrame, date: str) -> tuple[float, float] | None:

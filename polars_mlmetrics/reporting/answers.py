@@ -92,7 +92,8 @@ def answered(asked: ReportQuestion) -> Answers:
         check_clusters(question.query)
     values = _values(asked)
     decisions = _decisions(asked, values)
-    values = values.filter(~pl.col("metric").is_in(list(DECISIONS)) | pl.lit(decisions is None))
+    if decisions is not None:
+        values = values.filter(~pl.col("metric").is_in(list(DECISIONS)))
     models = _models(asked, values)
     # As many as charts show.
     searched = [model for model in models[:MOST_SERIES] if model != asked.baseline_text]

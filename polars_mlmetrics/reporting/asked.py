@@ -257,7 +257,8 @@ def _slices_apart(table: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
             is_odd = pl.col(name).is_not_null() & ((text == "null") | text.str.starts_with('"'))
             is_odd |= text.str.contains(", ", literal=True) & bool(keys[1:])
         parts.append(pl.format("{}={}", pl.lit(name), pl.when(is_odd).then(pl.format('"{}"', text)).otherwise(text)))
-    is_of_slicing = pl.col("sliced_by") == ", ".join(keys)
+    # A column without a name slices by the same word as the whole does.
+    is_of_slicing = (pl.col("sliced_by") == ", ".join(keys)) & (pl.col("slice") != WHOLE)
     return table.with_columns(
         slice=pl.when(is_of_slicing).then(pl.concat_str(parts, separator=", ")).otherwise("slice")
     )

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, TypeGuard, Unpack
 
 import polars as pl
 
+from polars_mlmetrics.curves.coded_groups import by_code
 from polars_mlmetrics.curves.elsewhere import value_elsewhere
 from polars_mlmetrics.curves.rank_curves import BROKEN, N_ROWS, points_of
 from polars_mlmetrics.curves.stored_bins import cells_of, check_has_bins
@@ -18,7 +19,7 @@ from polars_mlmetrics.data.roles import Roles, checked_roles
 from polars_mlmetrics.engine.buckets import BUCKETS
 from polars_mlmetrics.engine.contents import Contents
 from polars_mlmetrics.engine.folds import fold, matched
-from polars_mlmetrics.engine.thinning import COUNTS, THRESHOLD, Thinning
+from polars_mlmetrics.engine.thinning import COUNTS, EVERY, THRESHOLD
 from polars_mlmetrics.errors import INTERNAL, MetricError, ParameterError, at_callers_line
 from polars_mlmetrics.formula.arithmetic import ROUNDING
 from polars_mlmetrics.formula.averages import Best
@@ -42,7 +43,6 @@ ELSEWHERE = ResultColumns.of((pl.Float64, "value_elsewhere"))
 """The column that `folds=` adds."""
 
 Folds = Annotated[int, Above(2, at_most=BUCKETS)]
-ALL_POINTS = 2**53
 BEST = f"{INTERNAL}best"
 
 
@@ -145,8 +145,11 @@ def best_threshold(
     _check_bins(metric, bins, passes, question)
     split = question.with_passes(passes, memory, progress=progress)
 
+    def of_grouping(question: Question, by: list[str]) -> pl.LazyFrame:
+        return _of_grouping(question, by, folds, bins, end)
+
     def table_of(question: Question) -> pl.LazyFrame:
-        table = stacked(query, lambda by: _of_grouping(question, by, folds, bins, end), names)
+        table = stacked(query, lambda by: by_code(question, by, of_grouping), names)
         # Cached: a filter that reached the points would have them worked out anew for each of their readers.
         return table.cache().filter(pl.col(query.by[-1].name).is_not_null()) if per else table
 
@@ -201,7 +204,7 @@ def _of_grouping(question: Question, by: list[str], folds: int | None, bins: int
     def best_of(curve: MetricCurve, by: list[str]) -> pl.LazyFrame:
         return _best_of(end, by, curve.points, curve.values(metric))
 
-    elsewhere = value_elsewhere(question, by, metric, folds, Thinning(ALL_POINTS), best_of, bins)
+    elsewhere = value_elsewhere(question, by, metric, folds, EVERY, best_of, bins)
     # Where a row is broken, so is the value of all that it is pooled with.
     of_folds = pl.when(value.is_nan()).then(value).otherwise("value_elsewhere").alias("value_elsewhere")
     return matched(best, elsewhere.rename({"value": "value_elsewhere"}), by, how="left").with_columns(of_folds)
@@ -229,11 +232,11 @@ def _is_of_one_point(metric: Node) -> TypeGuard[Measure]:
 
 def _tried(question: Question, by: list[str], metric: Node, bins: int | None) -> tuple[pl.LazyFrame, pl.LazyFrame]:
     """The thresholds that are tried, and the value of a metric at each."""
-    measure, every = without_name(metric), Thinning(ALL_POINTS)
+    measure = without_name(metric)
     if not _is_of_one_point(measure):
         check_has_thresholds("best_threshold", metric, question.query)
         _check_compares_thresholds(metric)
-        curve = MetricCurve(question, by, metric, every, bins)
+        curve = MetricCurve(question, by, metric, EVERY, bins)
         return curve.points, curve.values(metric)
     if measure.grain != "group":
         raise MetricError(
@@ -242,7 +245,7 @@ def _tried(question: Question, by: list[str], metric: Node, bins: int | None) ->
         )
     own, grid = measure.parameters["bins"], measure.parameters["grid"]
     cells = cells_of(question, measure, own, grid, by_label=measure.table.label in by)
-    points = points_of(question.source, question.query, by, measure, cells, every).cache()
+    points = points_of(question.source, question.query, by, measure, cells, EVERY).cache()
     return points, points.select(*by, THRESHOLD, _worth(measure).alias("value"))
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Annotated, Any, Literal, Unpack, get_args
 
 import polars as pl
 
 from polars_mlmetrics.curves import calibration_curves, decision_curves, rank_curves, threshold_curves
+from polars_mlmetrics.curves.coded_groups import by_code
 from polars_mlmetrics.curves.stored_bins import check_has_bins
 from polars_mlmetrics.data.frames import AnyFrame, Names, as_given, as_given_later, schema_of
 from polars_mlmetrics.data.roles import Roles
@@ -180,12 +182,14 @@ def _planned(
     if kind == "threshold":
         for metric in question.query.metrics:
             threshold_curves.check_has_thresholds("curve", metric, question.query)
-        return threshold_curves.COLUMNS, lambda by: threshold_curves.curve_of_metrics(question, by, bins, points)
+        columns, of_grouping = threshold_curves.COLUMNS, partial(threshold_curves.curve_of_metrics, bins=bins, n=points)
+        return columns, lambda by: by_code(question, by, of_grouping)
     if kind == "decision":
-        columns, planned = decision_curves.COLUMNS, decision_curves.curve_of_decisions
-        return columns, lambda by: planned(question, by, bins, points)
+        columns, of_grouping = decision_curves.COLUMNS, partial(decision_curves.curve_of_decisions, bins=bins, n=points)
+        return columns, lambda by: by_code(question, by, of_grouping)
     if kind == "calibration":
         return calibration_curves.COLUMNS, lambda by: calibration_curves.curve_of_calibration(question, by, bins)
     if kind == "scores":
         return calibration_curves.OF_SCORES, lambda by: calibration_curves.curve_of_scores(question, by, bins)
-    return rank_curves.columns_of(kind), lambda by: rank_curves.curve_of_kind(question, by, kind, bins, points)
+    of_grouping = partial(rank_curves.curve_of_kind, kind=kind, bins=bins, n=points)
+    return rank_curves.columns_of(kind), lambda by: by_code(question, by, of_grouping)

@@ -113,7 +113,10 @@ class MetricCurve:
         self._cells = cells_of(question, self._like, bins, by_label=by_label)
         self._thinning = thinning
         self._source = question.source if self._cells.bins is None else SharedTables(question.source)
-        self.points = question.source.held(self._points_of(self._source))
+        label = [self._like.table.label] if is_by_label(metric) and self._cells.bins is not None else []
+        # Of an average over labels the cells of labels are needed, and those of all labels are merged from them.
+        self._of_points = MergedSource(self._source, [*by, *label]) if label else self._source
+        self.points = question.source.held(self._points_of(self._of_points))
         schema = pl.Schema({**question.source.schema, THRESHOLD: pl.Float64(), PLACE: pl.Int64()})
         self._readings = ReadFormulas(schema, question.query.roles)
 
@@ -129,7 +132,7 @@ class MetricCurve:
         """The curve without each value of a key in turn, from the cells of all: its values are those of points."""
         without = copy(self)
         without._thinning = thinning
-        others = Replicates(self._source, [name for name in self.by if name != key], key)
+        others = Replicates(self._of_points, [name for name in self.by if name != key], key)
         points = without._points_of(others, has_empty_runs=True)
         without.points = self.question.source.held(points.filter(pl.col(key).is_not_null()))
         return without
@@ -137,12 +140,12 @@ class MetricCurve:
     def is_of_cells(self, metric: Node) -> bool:
         """Whether the cells of a log say what a metric is at each threshold; a state does not count the rows of one."""
         is_in_cells = self._cells.bins is not None and not self.question.is_of_state
-        return is_in_cells and self._of_points(metric.each(at_threshold)) is not None
+        return is_in_cells and self._of_counts(metric.each(at_threshold)) is not None
 
     def values(self, metric: Node) -> pl.LazyFrame:
         """The value of a metric at each threshold of a group; one row without a threshold where the group has none."""
         at = metric.each(at_threshold)
-        source = self._of_points(at) or self._of_rows(at, self.points)
+        source = self._of_counts(at) or self._of_rows(at, self.points)
         plan = Plan(source, [*self.by, THRESHOLD], self._readings)
         groups, values = table_with_ends(plan, "value", at, self.question.confidence)
         table = groups.select(*self.by, THRESHOLD, *values).cast({"value": pl.Float64})
@@ -167,7 +170,7 @@ class MetricCurve:
     def _reader(self, measure: Measure) -> FormulaReader:
         return self._readings.of(measure, in_runs=False, ranks=False)
 
-    def _of_points(self, metric: Node) -> Source | None:
+    def _of_counts(self, metric: Node) -> Source | None:
         """The counts of the points as a source; None where a metric reads more of the rows, or is of other rows."""
         columns = self._counted(metric, (_TP, _FP), (_TRUE - _TP, _OTHER - _FP), pl.col(N_ROWS))
         if any(measure.grain != "group" for measure in metric.measures()) or not self._follows_from(columns, metric):

@@ -175,7 +175,7 @@ class LogSource(Source):
 
     def group_keys(self, measure: Measure, by: list[str]) -> list[str]:
         # One number stands for several by columns: a key less to match when millions of samples are folded.
-        is_coded = measure.grain == "sample" and measure.per is None and len(by) > 1 and self._has_plain_keys(by)
+        is_coded = measure.grain == "sample" and measure.per is None and len(by) > 1 and self.has_plain_keys(by)
         return [CODE] if is_coded else by
 
     def partials(self, partials: Sequence[Mergeable], by: list[str]) -> list[PartialTable]:
@@ -204,11 +204,11 @@ class LogSource(Source):
         # What follows from a sample, as its bucket does, is worked out for each sample and not for each row.
         following_keys = following(by, partial.keys, self.added)
         units = partial.units(
-            rows.with_columns(_code([key for key in by if key not in following_keys], by).alias(CODE))
+            rows.with_columns(code_of_groups([key for key in by if key not in following_keys], by).alias(CODE))
         )
         if following_keys:
             units = units.with_columns(self.added[key] for key in following_keys)
-            units = units.with_columns(pl.col(CODE) + _code(following_keys, by))
+            units = units.with_columns(pl.col(CODE) + code_of_groups(following_keys, by))
         return partial.values.sums(partial.values.of_units(units), partial.by)
 
     def gathered(
@@ -233,7 +233,7 @@ class LogSource(Source):
         run = None if BUCKET in by else next((each.run for each in able if each.has_few_runs), None)
         return [each for each in able if each.run is None or (run is not None and same_expression(each.run, run))]
 
-    def _has_plain_keys(self, by: list[str]) -> bool:
+    def has_plain_keys(self, by: list[str]) -> bool:
         """Whether equal values of the by columns have equal hashes: 0.0 and -0.0 are one group and have two."""
         types = [self.schema[key] for key in by]
         return all(t.is_integer() or t.is_temporal() or t in (pl.String, pl.Boolean) for t in types)
@@ -245,7 +245,7 @@ class LogSource(Source):
         if partial.grain != "sample" or partial.counting is None or (self.n_rows or MANY_ROWS) < MANY_ROWS:
             return False
         types = [self.schema[key] for key in partial.keys]
-        return len(types) == 1 and types[0] in IDS and self._has_plain_keys(by) and self._are_at_hand()
+        return len(types) == 1 and types[0] in IDS and self.has_plain_keys(by) and self._are_at_hand()
 
     def _are_at_hand(self) -> bool:
         return is_at_hand(self.rows)
@@ -380,7 +380,7 @@ def named(names: pl.LazyFrame, coded: Sequence[pl.LazyFrame], by: list[str]) -> 
     """Tables of coded groups, beside the groups."""
     # Two groups of one code would be an error here, never a wrong number. The check leaves the streaming engine,
     # with a row a group.
-    return joined([names.with_columns(_code(by, by).alias(CODE)), *coded], [CODE], validate="1:1").drop(CODE)
+    return joined([names.with_columns(code_of_groups(by, by).alias(CODE)), *coded], [CODE], validate="1:1").drop(CODE)
 
 
 def following(columns: Sequence[str], known: Sequence[str], added: Mapping[str, pl.Expr]) -> list[str]:
@@ -388,6 +388,6 @@ def following(columns: Sequence[str], known: Sequence[str], added: Mapping[str, 
     return [column for column in columns if column in added and {*known}.issuperset(added[column].meta.root_names())]
 
 
-def _code(keys: Sequence[str], by: Sequence[str]) -> pl.Expr:
+def code_of_groups(keys: Sequence[str], by: Sequence[str]) -> pl.Expr:
     """An even number for the values of some by columns: those of all are that of some and that of the others."""
     return code_of(keys, among=by) * 2

@@ -56,7 +56,8 @@ BESIDE = 2.0**-30
 class Thinning:
     """How many points are enough, and whether the axes are stretched at their ends."""
 
-    points: int
+    points: int | None
+    """None keeps all of them."""
     is_stretched: bool = False
     """Keep one run for each eighth of an octave of both errors too."""
 
@@ -80,6 +81,8 @@ class Thinning:
         return points.select(*columns, ALL_TRUE, ALL_OTHER, point, *counted)
 
     def _is_kept(self) -> pl.Expr:
+        if self.points is None:
+            return pl.lit(True)
         true, other, all_true, all_other = map(pl.col, COUNTS)
         way = share(true, all_true) + share(other, all_other)
         places = [way * (0.5 * (self.points - 1))]
@@ -91,6 +94,9 @@ class Thinning:
         boxes = [(place + BESIDE).floor() for place in places]
         ends = [box != box.shift(-1) for box in boxes]
         return (pl.col(RUNS) <= self.points) | (pl.col(PLACE) == pl.col(RUNS)) | any_of(ends)
+
+
+EVERY = Thinning(None)
 
 
 def runs_of_sums(score: pl.Expr, true: pl.Expr, other: pl.Expr) -> pl.Expr:

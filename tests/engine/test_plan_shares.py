@@ -165,7 +165,7 @@ def test_other_things_of_one_name(log: pl.LazyFrame, what: str) -> None:
 
 
 def test_two_groups_of_one_code_are_an_error(log: pl.LazyFrame, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "_code", lambda keys, by: pl.lit(7, dtype=pl.UInt64))
+    monkeypatch.setattr(sources, "code_of_groups", lambda keys, by: pl.lit(7, dtype=pl.UInt64))
     for metrics in ([mlm.one_error()], [mlm.one_error(), mlm.f1()]):
         with pytest.raises(pl.exceptions.ComputeError, match="1:1"):
             mlm.evaluate(log, *metrics, by=["model", "country"]).collect()

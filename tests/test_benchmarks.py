@@ -11,7 +11,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from tests.benchmarks.agreement import ROWS, difference, small
-from tests.benchmarks.comparison import Comparison, Outcome, Row
+from tests.benchmarks.comparison import OURS, Comparison, Outcome, Row
 from tests.benchmarks.data import Log, Recipe, rows_of, stored
 from tests.benchmarks.page import COLUMNS, section, shown, written
 from tests.benchmarks.parts import PARTS
@@ -58,6 +58,20 @@ def test_the_points_of_a_curve_are_among_those_of_scikit_learn(work: str, values
     lost = ours.join(theirs, on=ours.columns, how="anti")
     # Where nothing is predicted, scikit-learn has no threshold.
     assert lost.select(pl.sum_horizontal(values).max()).item() in (0, None), lost
+
+
+@pytest.mark.parametrize("peer", ["by hand", "scikit-learn"])
+def test_a_best_threshold_is_that_of_a_peer(peer: str, folder: Path) -> None:
+    """Of all scores. In cells of another grid, and at thresholds on the other side of a row, only values are near."""
+    log, at = stored(Recipe(ROWS), folder), import_module(PEERS[peer]).WORK
+    for work in [work for work in at if work.startswith("best of f1")]:
+        by = [*BY, "label"] if work.endswith("labels") else list(BY)
+        ours, theirs = (worked_out(find(log)).sort(by) for find in (import_module(PEERS[OURS]).WORK[work], at[work]))
+        assert_frame_equal(ours.select(by), theirs.select(by))
+        exact = work == "best of f1"
+        assert_frame_equal(ours.select("value"), theirs.select("value"), rel_tol=1e-12 if exact else 1e-3)
+        if exact and peer == "by hand":
+            assert_frame_equal(ours.select("threshold"), theirs.select("threshold"), rel_tol=1e-12)
 
 
 def test_there_is_something_to_compare() -> None:

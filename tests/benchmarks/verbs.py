@@ -1,6 +1,6 @@
 """Comparisons of other verbs with `evaluate` of the same metrics, and of scikit-learn's curves with the library's."""
 
-from tests.benchmarks.comparison import OURS, Comparison, Row, count
+from tests.benchmarks.comparison import HAND, OURS, Comparison, Row, count
 from tests.benchmarks.data import SLICES, Recipe
 
 EVALUATE, INTERVALS = "evaluate", "evaluate(ci=)"
@@ -59,8 +59,14 @@ def thresholds(rows: int) -> list[Comparison]:
         f"folds=5, {CELLS}": "best of f1, folds",
     }
     labels = {CELLS: "best of label f1, cells"}
+    by_hand = {"of all scores": "best of f1", "in 4096 cells": "best of f1, cells"}
+    by_hand |= {"of each label in 4096 cells": "best of f1, cells of labels"}
     return [
-        _beside_evaluate("The best threshold of F1", "f1", log, f1),
+        _beside_evaluate("The best threshold of F1", "f1", log, f1, "scikit-learn"),
+        *(
+            Comparison(f"The best threshold of F1 {title}: {count(rows)}", [Row(HAND, work, log), Row(OURS, work, log)])
+            for title, work in by_hand.items()
+        ),
         _beside_evaluate("The best threshold of F1 averaged over labels", "label f1", log, labels),
     ]
 

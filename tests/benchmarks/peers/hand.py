@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from tests.benchmarks.data import Log
-from tests.benchmarks.peers import hand_separation, hand_slices
+from tests.benchmarks.peers import hand_separation, hand_slices, hand_thresholds
 from tests.benchmarks.peers.hand_ranking import Ranking, last
 from tests.benchmarks.work import BY
 
@@ -151,4 +151,5 @@ WORK = {
     "binned auc": hand_separation.binned,
     "everything": everything,
     **hand_slices.WORK,
+    **hand_thresholds.WORK,
 }

@@ -88,6 +88,12 @@ def f1_curves(log: Log) -> pl.DataFrame:
     return pl.concat(drawn)
 
 
+def best_of_f1(log: Log) -> pl.DataFrame:
+    """The threshold at which F1 is best. scikit-learn predicts the rows at a threshold too."""
+    curves = f1_curves(log).filter(pl.col("value").is_not_nan())
+    return curves.group_by(BY).agg(pl.col("threshold", "value").get(pl.col("value").arg_max()))
+
+
 def key_columns(key: dict[str, str]) -> dict[str, pl.Expr]:
     return {name: pl.lit(value) for name, value in key.items()}
 
@@ -95,6 +101,7 @@ def key_columns(key: dict[str, str]) -> dict[str, pl.Expr]:
 WORK = {
     "curve of roc": roc_curves,
     "curve of f1": f1_curves,
+    "best of f1": best_of_f1,
     "group": of_rows(group_values, list(BY)),
     "three rankings": three_rankings,
     "auc": of_rows(auc_values, list(BY)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import Any
@@ -21,6 +21,7 @@ from polars_mlmetrics.engine.at_thresholds import (
     Thresholds,
     sides_of_rows,
     sides_of_tables,
+    where_known,
 )
 from polars_mlmetrics.engine.folds import fold, matched
 from polars_mlmetrics.engine.formula_reader import FormulaReader
@@ -30,7 +31,7 @@ from polars_mlmetrics.engine.sources import MergedSource, Source, TableSource
 from polars_mlmetrics.engine.thinning import COUNTS, PAST_ALL, POINT, THRESHOLD, Thinning
 from polars_mlmetrics.errors import INTERNAL, MetricError, ParameterError, StateError
 from polars_mlmetrics.formula.cells import end_of_cell, ends_of_cells
-from polars_mlmetrics.formula.curve import Bins, cell_of
+from polars_mlmetrics.formula.curve import Bins, Cells, cell_of
 from polars_mlmetrics.formula.declaration import CATALOGUE
 from polars_mlmetrics.formula.declare import make
 from polars_mlmetrics.formula.measure import Measure, Node, of_rows_of
@@ -47,6 +48,7 @@ COLUMNS = ResultColumns.of((pl.Float64, "threshold"), (pl.String, "metric"), (pl
 _HAS_ROWS, _IS_KNOWN = f"{INTERNAL}has_rows", f"{INTERNAL}is_known"
 
 _TP, _FP, _TRUE, _OTHER = map(pl.col, COUNTS)
+_NOTHING = [pl.lit(0)] * 2
 
 
 def rows_key(measure: Measure) -> tuple[Any, ...]:
@@ -112,7 +114,10 @@ class MetricCurve:
         by_label = is_by_label(metric) or self._like.table.label in by
         self._cells = cells_of(question, self._like, bins, by_label=by_label)
         self._thinning = thinning
-        self._source = question.source if self._cells.bins is None else SharedTables(question.source)
+        is_by_bucket = question.confidence is not None and not question.is_of_state
+        # Its points need no buckets, and the cells of each bucket would be many.
+        source = source_of(question.query, question.passes) if is_by_bucket else question.source
+        self._source = source if self._cells.bins is None else SharedTables(source)
         label = [self._like.table.label] if is_by_label(metric) and self._cells.bins is not None else []
         # Of an average over labels the cells of labels are needed, and those of all labels are merged from them.
         self._of_points = MergedSource(self._source, [*by, *label]) if label else self._source
@@ -172,6 +177,8 @@ class MetricCurve:
 
     def _of_counts(self, metric: Node) -> Source | None:
         """The counts of the points as a source; None where a metric reads more of the rows, or is of other rows."""
+        if self.question.confidence is not None:
+            return None
         columns = self._counted(metric, (_TP, _FP), (_TRUE - _TP, _OTHER - _FP), pl.col(N_ROWS))
         if any(measure.grain != "group" for measure in metric.measures()) or not self._follows_from(columns, metric):
             return None
@@ -183,26 +190,24 @@ class MetricCurve:
         """The rows of a log, or the cells of a log or a state, at each threshold of their group as a source."""
         thresholds = Thresholds(points, self.by)
         sides_of = self._sides_of_state if self.question.is_of_state else self._sides_of_log
-        if not self.question.is_of_state and self._cells.bins is not None:
-            nothing = [pl.lit(0)] * 2
-            counts = self._counted(metric, nothing, nothing, pl.lit(0))
-            sides_of = self._sides_of_cells if self._follows_from(counts, metric) else sides_of
-        return AtThresholds(sides_of(metric, thresholds), thresholds, self._readings.schema)
+        # Intervals ask for the values of buckets twice.
+        return SharedTables(AtThresholds(sides_of(metric, thresholds), thresholds, self._readings.schema))
 
     def _follows_from(self, counts: Collection[str], metric: Node) -> bool:
         """Whether all that a metric reads of the rows are these counts, of whole groups and labels."""
-        if self.question.confidence is not None or any(isinstance(node, OverTargets) for node in metric.walk()):
+        if any(isinstance(node, OverTargets) for node in metric.walk()):
             return False
-        # A group in which one of these rows is broken has no points.
+        told, measures = {*counts, *self._broken(metric)}, list(metric.measures())
+        return all(self._names_of(measure) <= told and not measure.is_from_elsewhere for measure in measures)
+
+    def _broken(self, metric: Node) -> set[str]:
+        """The counts of broken rows, which are 0 where there are points: a group with such a row has none."""
         # It reads scores and truths: that a score is no probability is known where cells of such were asked for.
         [counts_of_f1] = make(CATALOGUE["f1"], (), {}).tree.measures()
         threshold = next(decisions_of(metric)).parameters["threshold"]
         plain = of_rows_of(replace(counts_of_f1, parameters={"threshold": threshold}), self._like)
         of_curve = plain, of_rows_of(self._cells.in_runs(), self._like)
-        nothing = {name for measure in of_curve for name in broken_in(self._reader(measure))}
-        measures = list(metric.measures())
-        is_told = (self._names_of(measure) <= {*counts, *nothing} for measure in measures)
-        return not any(measure.is_from_elsewhere for measure in measures) and all(is_told)
+        return {name for measure in of_curve for name in broken_in(self._reader(measure))}
 
     def _counted(
         self, metric: Node, predicted: Sequence[pl.Expr], left: Sequence[pl.Expr], n_rows: pl.Expr
@@ -213,44 +218,62 @@ class MetricCurve:
 
     def _runs_of_cells(self, metric: Node, by: Sequence[str]) -> tuple[list[str], Runs]:
         """The cells of a log or a state, by label for a metric that is an average of labels; and their keys."""
-        keys = list(dict.fromkeys([*by, *([self._like.table.label] if is_by_label(metric) else [])]))
+        keys = self._keys_of_runs(metric, by)
         plan = Plan(self._source, keys, self.question.query.readings)
         return keys, plan.runs(of_rows_of(self._cells.in_runs(), self._like))
 
-    def _placed(self, runs: Runs, thresholds: Thresholds) -> pl.LazyFrame:
+    def _keys_of_runs(self, metric: Node, by: Sequence[str]) -> list[str]:
+        return list(dict.fromkeys([*by, *([self._like.table.label] if is_by_label(metric) else [])]))
+
+    def _placed_cells(self, runs: Runs, thresholds: Thresholds) -> pl.LazyFrame:
         """Cells with the place of the highest threshold at which they are predicted."""
         cells, ends = runs.table.filter(runs.key.is_finite()), end_of_cell(runs.key, self._cells)
-        return thresholds.placed(cells, ends, inclusive=False).cache()
+        return thresholds.placed(cells, ends, inclusive=False)
 
-    def _sides_of_cells(self, metric: Node, thresholds: Thresholds) -> SidesOf:
-        keys, runs = self._runs_of_cells(metric, self.by)
-        cells, nothing = self._placed(runs, thresholds), [pl.lit(0)] * 2
-        sides = (self._counted(metric, *of, runs.n_rows) for of in ((runs.sums, nothing), (nothing, runs.sums)))
-        return sides_of_tables(*(TableSource(cells.select(*keys, PLACE, **of), self._readings.schema) for of in sides))
+    def _placed_rows(self, thresholds: Thresholds) -> Callable[[pl.LazyFrame], pl.LazyFrame]:
+        """A function that gives rows the place of the highest threshold at which they are predicted."""
+        score = self._like.table.score.cast(pl.Float64).fill_nan(None).fill_null(-INFINITE)
+        bins, grid = self._cells
+        is_inclusive: bool = self._like.parameters["threshold"].inclusive
+        if bins is None or is_inclusive:
+            return lambda rows: thresholds.placed(rows, score, inclusive=is_inclusive)
+        ends = ends_of_cells(bins, grid)
+        return lambda rows: thresholds.placed_by_cell(rows, cell_of(score, bins, grid), ends)
 
     def _sides_of_log(self, metric: Node, thresholds: Thresholds) -> SidesOf:
-        query, first = self.question.query, next(decisions_of(metric))
-        score = first.table.score.cast(pl.Float64).fill_nan(None).fill_null(-INFINITE)
-        bins, grid = self._cells
-        is_inclusive = first.parameters["threshold"].inclusive
+        """The sides from counts at places, where these tell all that is asked, and from the rows elsewhere."""
+        log, placed = source_of(self.question.query, self.question.passes), self._placed_rows(thresholds)
+        buckets = [] if self.question.confidence is None else [WITHOUT]
+        of_rows = sides_of_rows(log, self.question.query.roles.sample, placed, buckets)
+        if not self._follows_from(self._counted(metric, _NOTHING, _NOTHING, pl.lit(0)), metric):
+            return of_rows
+        if self._cells.bins is not None and not buckets:
+            keys, runs = self._runs_of_cells(metric, self.by)
+            table = self._placed_cells(runs, thresholds)
+        else:
+            # Cells by bucket would be many, and few of them are told apart by the thresholds.
+            keys, runs = self._runs_at_places(metric, [*self.by, *buckets], log.changed(placed))
+            table = runs.table.filter(runs.key.is_finite())
+        table = table.cache()
+        sides = [self._counted(metric, *of, runs.n_rows) for of in ((runs.sums, _NOTHING), (_NOTHING, runs.sums))]
+        tables = (TableSource(table.select(*keys, PLACE, **side), self._readings.schema) for side in sides)
+        return where_known({*sides[0], *self._broken(metric)}, sides_of_tables(*tables), of_rows)
 
-        def placed(rows: pl.LazyFrame) -> pl.LazyFrame:
-            if bins is None or is_inclusive:
-                return thresholds.placed(rows, score, inclusive=is_inclusive)
-            return thresholds.placed_by_cell(rows, cell_of(score, bins, grid), ends_of_cells(bins, grid))
-
-        return sides_of_rows(source_of(query, self.question.passes), query.roles.sample, placed)
+    def _runs_at_places(self, metric: Node, by: Sequence[str], placed: Source) -> tuple[list[str], Runs]:
+        """The counts of rows at each place, as runs of one cell; and their keys but the place."""
+        keys, placed.schema = self._keys_of_runs(metric, by), self._readings.schema
+        one = Cells(1, "float" if self._cells.bins is None else self._cells.grid)
+        return keys, Plan(placed, [*keys, PLACE], self._readings).runs(of_rows_of(one.in_runs(), self._like))
 
     def _sides_of_state(self, metric: Node, thresholds: Thresholds) -> SidesOf:
         state = self.question.state
         assert state is not None
         by = self.by if self.question.confidence is None else [*self.by, WITHOUT]
         keys, runs = self._runs_of_cells(metric, by)
-        nothing = [pl.lit(0)] * 2
-        of_predicted, of_left = self._known(metric, runs.sums, nothing), self._known(metric, nothing, runs.sums)
+        of_predicted, of_left = self._known(metric, runs.sums, _NOTHING), self._known(metric, _NOTHING, runs.sums)
         for measure in metric.measures():
             self._check_stored(measure, of_left)
-        cells = self._placed(runs, thresholds)
+        cells = self._placed_cells(runs, thresholds).cache()
         predicted, left = (cells.select(*keys, PLACE, **side) for side in (of_predicted, of_left))
         # What is not predicted anywhere counts at every threshold.
         others = {name for measure in metric.measures() for name in self._names_of(measure)} - of_left.keys()

@@ -9,7 +9,7 @@ The cells of a state are such intervals already: their sums count once as predic
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import polars as pl
@@ -87,10 +87,19 @@ class Thresholds:
         return units.unique().join(every, on=[_ALL, *self.by], nulls_equal=True)
 
 
-def sides_of_rows(log: LogSource, sample: Sequence[str], placed: Callable[[pl.LazyFrame], pl.LazyFrame]) -> SidesOf:
-    """The sides of the rows of a log, once they are `placed`; read in parts where passes are wanted."""
+def sides_of_rows(
+    log: LogSource,
+    sample: Sequence[str],
+    placed: Callable[[pl.LazyFrame], pl.LazyFrame],
+    buckets: Sequence[str],
+) -> SidesOf:
+    """The sides of the rows of a log, once they are `placed`; read in parts where passes are wanted.
+
+    Where there are buckets, the rows are folded by these too, once for all that is asked with buckets and without.
+    """
     # Rows that are read at once are placed once, however often they are folded.
     at_once = placed(log.rows).cache()
+    folded: dict[tuple[Any, ...], Sides] = {}
 
     def tables_of(rows: pl.LazyFrame, partials: Sequence[Partial]) -> list[pl.LazyFrame]:
         of_part = at_once if rows is log.rows else placed(rows).cache()
@@ -98,13 +107,22 @@ def sides_of_rows(log: LogSource, sample: Sequence[str], placed: Callable[[pl.La
         sides = [of_part.with_columns(pl.lit(bound).alias(THRESHOLD)) for bound in (-INFINITE, INFINITE)]
         return [log.of_rows(each, side, each.by) for each in partials for side in sides]
 
-    def sides_of(partials: Sequence[Partial]) -> list[Sides]:
+    def fold(partials: Sequence[Partial]) -> list[Sides]:
         def merge(tables: list[pl.LazyFrame]) -> list[pl.LazyFrame]:
             both = [each for each in partials for _ in SIDES]
             return [each.merged(table) for each, table in zip(both, tables, strict=True)]
 
         merged = merge(log.gathered(BYTES_A_ROW, sample, lambda rows: tables_of(rows, partials), merge))
-        return list(zip(merged[::2], merged[1::2], strict=True))
+        return [(over, under) for over, under in zip(merged[::2], merged[1::2], strict=True)]
+
+    def sides_of(partials: Sequence[Partial]) -> list[Sides]:
+        finest = [each.at(list(dict.fromkeys([*each.by, *buckets]))) for each in partials]
+        names = [(PartialKind.of(each, each.by), *sorted(each.by), *each.fold.statistics) for each in finest]
+        new = {name: each for name, each in zip(names, finest, strict=True) if name not in folded}
+        found = zip(new, fold(list(new.values())), strict=True)
+        folded.update({name: (over.cache(), under.cache()) for name, (over, under) in found})
+        of_each = zip(partials, (folded[name] for name in names), strict=True)
+        return [(each.merged(over), each.merged(under)) for each, (over, under) in of_each]
 
     return sides_of
 
@@ -115,6 +133,16 @@ def sides_of_tables(predicted: Source, others: Source) -> SidesOf:
     def sides_of(partials: Sequence[Partial]) -> list[Sides]:
         found = [[source.partials([each], each.by)[0][0] for source in (predicted, others)] for each in partials]
         return [(of_predicted, of_others) for of_predicted, of_others in found]
+
+    return sides_of
+
+
+def where_known(known: Collection[str], of_known: SidesOf, others: SidesOf) -> SidesOf:
+    """The sides of partials whose statistics are known, by name, from there; those of others from elsewhere."""
+
+    def sides_of(partials: Sequence[Partial]) -> list[Sides]:
+        found = ((of_known if {*each.fold.statistics} <= {*known} else others)([each]) for each in partials)
+        return [sides for [sides] in found]
 
     return sides_of
 

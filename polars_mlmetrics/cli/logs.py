@@ -176,7 +176,8 @@ def preparation(settings: Settings) -> dict[str, Any]:
     texts = {"types": dict.fromkeys(sorted(steps.as_text()), TEXT)} if steps.as_text() else {}
     reads = {"reads": [steps.truths]} if steps.truths else {}
     prepare = Lambda("log", lambda log: steps.filtered(steps.of_log(steps.of_file(log))), first)
-    return {"prepare": prepare} | texts | reads | skip
+    version = {"prepare_version": steps.version} if steps.version else {}
+    return {"prepare": prepare} | version | texts | reads | skip
 
 
 def copies_left_out(settings: Settings) -> tuple[int, int] | None:

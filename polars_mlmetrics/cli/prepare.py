@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -65,6 +67,16 @@ class Preparation:
     def is_empty(self) -> bool:
         """Whether nothing is to be done."""
         return not self._steps.keys() - {"skip", "truths"} and self.truths is None
+
+    @property
+    def version(self) -> str:
+        """A digest of the steps that change numbers; empty where there are none.
+
+        To leave out a file or a column changes no number of the others, and the states know the file of truths.
+        """
+        steps = {step: how for step, how in self._steps.items() if step not in ("skip", "drop", "truths")}
+        text = json.dumps(steps, sort_keys=True, default=str)
+        return hashlib.sha256(text.encode()).hexdigest()[:12] if steps else ""
 
     @property
     def touched(self) -> list[str]:

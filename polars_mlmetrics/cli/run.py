@@ -63,7 +63,7 @@ ALIKE = "rename and cast of [prepare], in the TOML file of -c, make files alike.
 OF_GATE = {"baseline": "--against FILE, or write a [[gate]] with side = 'difference',"}
 """The need of a rule that reads a baseline."""
 
-IN_FILES = {"skip": "skip of [prepare]"}
+IN_FILES = {"skip": "skip of [prepare]", "prepare_version": "[prepare]"}
 """The parameters that no option stands for."""
 
 CODES: Sequence[tuple[type | tuple[type, ...], int]] = (

@@ -13,21 +13,20 @@ from typing import Any, NamedTuple
 import polars as pl
 from polars.exceptions import PanicException, PolarsError
 
-from polars_mlmetrics.adapters.formats import SUFFIXES, FileReader
+from polars_mlmetrics.adapters.formats import FileReader, kind_of
 from polars_mlmetrics.checks.check import COLUMNS
 from polars_mlmetrics.cli.calls import Call, call
 from polars_mlmetrics.cli.expected import FILE, Missing, missing_in
-from polars_mlmetrics.cli.logs import STDIN, scan_of
+from polars_mlmetrics.cli.logs import STDIN, files_of, scan_of
 from polars_mlmetrics.cli.prepare import TYPES, Preparation
 from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.data.frames import SOURCE, is_state
 from polars_mlmetrics.data.roles import MODEL, checked_roles
 from polars_mlmetrics.errors import FileError, MetricError, hides_values, shown_values, some
 from polars_mlmetrics.formula.arithmetic import ratio
-from polars_mlmetrics.places.finding import AnyFound, found_files, places_of
+from polars_mlmetrics.places.finding import AnyFound, places_of
 from polars_mlmetrics.places.fingerprints import digest_in, fingerprint_of, name_in
 from polars_mlmetrics.places.tables import is_delta
-from polars_mlmetrics.states.folders import REMOTE_LOG
 from polars_mlmetrics.states.state_files import scan_states
 
 OF_READ_FILES = ("file_differs", "file_without_rows")
@@ -70,12 +69,10 @@ class LogFiles:
         paths = settings.get("logs")
         if not paths or STDIN in paths or any(is_delta(path, self._store) for path in paths):
             return
-        self._places, unusable = places_of(paths, self._store), list[FileError]()
-        suffixes = None if settings.get("format") else SUFFIXES
-        how: dict[str, Any] = {"skip": self._steps.skip, "unusable": unusable, "deep": True}
-        files = found_files(paths, suffixes, instead=REMOTE_LOG, store=self._store, **how)
-        for error in unusable:
-            self._add("file_empty", error.parameter or "", str(error))
+        self._places, unusable = places_of(paths, self._store), dict[str, FileError]()
+        files = files_of(settings, self._steps, unusable)
+        for path, error in unusable.items():
+            self._add("file_empty", path, str(error))
         self.n_files = len(files) + len(unusable)
         if self.n_files == 1 and files:  # check itself says what is wrong with it
             self.readable[files[0]] = 1
@@ -110,7 +107,7 @@ class LogFiles:
         return [PurePath(each.file).name for each in self.problems]
 
     def _read(self, file: AnyFound) -> None:
-        kind = self._settings.get("format") or SUFFIXES.get(file.path.suffix.lower(), "parquet")
+        kind = self._settings.get("format") or kind_of(file.path)
         try:
             reader = FileReader(kind, None, "raise", self._places)
             reader.schema_of(file.path)
@@ -138,7 +135,7 @@ class LogFiles:
         """Files of another format than most: update alone reads several."""
         if self._settings.get("format"):
             return
-        kinds = {file: SUFFIXES.get(file.path.suffix.lower(), "parquet") for file in self.readable}
+        kinds = {file: kind_of(file.path) for file in self.readable}
         usual = Counter(kinds.values()).most_common(1)[0][0] if kinds else ""
         for file, kind in kinds.items():
             if kind != usual:

@@ -20,7 +20,7 @@ from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.data.door import check_columns, reason
 from polars_mlmetrics.data.frames import is_of_csv, is_state, is_text
 from polars_mlmetrics.errors import ColumnError, FileError, ParameterError, shown_values, words_of
-from polars_mlmetrics.places.finding import found_files
+from polars_mlmetrics.places.finding import AnyFound, found_files
 from polars_mlmetrics.places.place import Place, is_there
 from polars_mlmetrics.states.folders import REMOTE_LOG
 from polars_mlmetrics.states.state_files import scan_states
@@ -125,7 +125,7 @@ def _made_alike(settings: Settings, steps: Preparation) -> Code:
     read = schema if steps.as_text() and is_of_csv(whole.value) else steps.touched
     found = [reason(schema[name]) for name in read if name in schema]
     differ = [error for error in found if error is not None]
-    files = _files_of(settings, steps.skip) if differ else []
+    files = _files_one_by_one(settings, steps) if differ else []
     if len(files) < 2:
         for error in differ:
             raise error
@@ -148,13 +148,19 @@ def _one_by_one(files: Sequence[Path], settings: Settings, steps: Preparation) -
     return Call("pl.concat", pl.concat, [alike])
 
 
-def _files_of(settings: Settings, skip: Sequence[str]) -> list[Path]:
+def files_of(settings: Settings, steps: Preparation, unusable: dict[str, FileError] | None = None) -> list[AnyFound]:
+    """The files of the log. Errors about single files go to `unusable`, if there is one."""
+    suffixes = None if settings.get("format") else SUFFIXES
+    how: dict[str, Any] = {"instead": REMOTE_LOG, "store": settings.store(), "skip": steps.skip, "deep": True}
+    return found_files(settings.get("logs"), suffixes, unusable=unusable, **how)
+
+
+def _files_one_by_one(settings: Settings, steps: Preparation) -> list[Path]:
     """The files of a log that can be read one by one: files of this machine, in no folders that say a column."""
     paths: list[str] = settings.get("logs")
     if STDIN in paths or is_there(paths):
         return []
-    suffixes = None if settings.get("format") else SUFFIXES
-    files = found_files(paths, suffixes, instead=REMOTE_LOG, deep=True, skip=skip)
+    files = files_of(settings, steps)
     return [] if any("=" in part for file in files for part in file.within[:-1]) else [file.path for file in files]
 
 
@@ -166,11 +172,7 @@ def preparation(settings: Settings) -> dict[str, Any]:
         return skip
 
     def first() -> pl.LazyFrame:
-        suffixes = None if settings.get("format") else SUFFIXES
-        files = found_files(
-            *(settings.get("logs"), suffixes), instead=REMOTE_LOG, store=settings.store(), deep=True, skip=steps.skip
-        )
-        frame: pl.LazyFrame = scan_of(files[0].path.as_posix(), settings, steps).value
+        frame: pl.LazyFrame = scan_of(files_of(settings, steps)[0].path.as_posix(), settings, steps).value
         return frame
 
     texts = {"types": dict.fromkeys(sorted(steps.as_text()), TEXT)} if steps.as_text() else {}

@@ -58,7 +58,7 @@ BAD: dict[str, tuple[str, dict[str, list[Any]]]] = {
 """The rows that make a command end with exit code 1, by --fail-on."""
 
 ALIKE = "rename and cast of [prepare], in the TOML file of -c, make files alike."
-"""The remedy where files differ: the library names the one in Python."""
+"""The remedy where files differ."""
 
 OF_GATE = {"baseline": "--against FILE, or write a [[gate]] with side = 'difference',"}
 """The need of a rule that reads a baseline."""
@@ -87,7 +87,8 @@ def run(options: Namespace, command: Command | None = None) -> int:
     except MetricError as error:
         return _failed(error, debug=bool(vars(options).get("debug")))
     names = {name: action.option_strings[-1] for name, action in settings.options["spelling"].items()}
-    with settings.privacy(), spelled_as(IN_FILES | names | (OF_GATE if settings.get("command") == "gate" else {})):
+    names = IN_FILES | names | (OF_GATE if settings.get("command") == "gate" else {})
+    with settings.privacy(), spelled_as(names, ALIKE):
         return _run(settings, command)
 
 
@@ -267,8 +268,6 @@ def _failed(error: BaseException, *, debug: bool) -> int:
 
 def _words(error: BaseException) -> str:
     """An error in the words of a command."""
-    if isinstance(error, MetricError) and error.remedy:
-        return f"{str(error).removesuffix(error.remedy)}{ALIKE}"
     if isinstance(error, PolarsError):  # what follows the first line is the plan
         return words_of(error)
     if isinstance(error, OSError):

@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from polars_mlmetrics.adapters.formats import SUFFIXES, Format
+from polars_mlmetrics.adapters.formats import SUFFIXES, Format, kind_of
 from polars_mlmetrics.adapters.scan import scan_each
 from polars_mlmetrics.errors import FileError, MetricError, ParameterError, shown_type
 from polars_mlmetrics.places.credentials import worded
@@ -43,7 +43,7 @@ class Log:
         self.path: Place = places.identity(found.path)
         check_text(self.path)
         self._places, self._seen, self._scan, self._made_by = places, found.seen, scan, made_by
-        self._kind = reader.format or SUFFIXES.get(self.path.suffix.lower(), "parquet")
+        self._kind = reader.format or kind_of(self.path)
         self._keys = [part.partition("=")[0] for part in found.within[:-1]]
         if isinstance(self.path, Path):  # refused at once if it cannot be read
             _ = self.source

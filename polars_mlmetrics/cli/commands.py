@@ -29,10 +29,24 @@ from polars_mlmetrics.states.state import state
 from polars_mlmetrics.states.state_files import write_state
 from polars_mlmetrics.states.update import update_states
 
+OVER = ("over", "the columns of the slices: --over country")
+NEEDS = {
+    "gap": OVER,
+    "decompose": OVER,
+    "slices": ("features", "the columns to search: --features country device"),
+    "curve": ("kind", "its kind: --kind roc (or pr, det, gain, threshold, decision, calibration, scores)"),
+}
+"""An option that a command cannot do without, where no parser asks for it: a file may give it."""
+
 
 def call_of(settings: Settings) -> Call:
     """The call that a command is."""
-    return CALLS[settings.get("command")](settings)
+    command = settings.get("command")
+    if command in NEEDS:
+        option, about = NEEDS[command]
+        if not settings.get(option):
+            raise ParameterError(f"{command} needs {about}.")
+    return CALLS[command](settings)
 
 
 def _check(settings: Settings) -> Call:
@@ -74,7 +88,6 @@ def _rank(settings: Settings) -> Call:
 
 
 def _gap(settings: Settings) -> Call:
-    _check_over(settings)
     log, own = log_or_state(settings)
     metrics = _metrics(settings)
     given = metrics[0] if len(metrics) == 1 else metrics
@@ -82,13 +95,7 @@ def _gap(settings: Settings) -> Call:
 
 
 def _decompose(settings: Settings) -> Call:
-    _check_over(settings)
     return _of_models(settings, decompose, _one_metric(settings), between=MODEL).method("collect")
-
-
-def _check_over(settings: Settings) -> None:
-    if not settings.get("over"):
-        raise ParameterError(f"{settings.get('command')} needs the columns of the slices: --over country.")
 
 
 def _drift(settings: Settings) -> Call:
@@ -110,8 +117,6 @@ def _one_metric(settings: Settings) -> Code:
 def _slices(settings: Settings) -> Call:
     log, own = log_or_state(settings)
     metric = _one_metric(settings)
-    if not settings.get("features"):
-        raise ParameterError("slices needs the columns to search: --features country device.")
     # A file that serves other commands may have a baseline: slices that became worse are found where one is typed.
     is_change = settings.options["baseline"] is not None
     named = settings.keywords(find_slices, own, but=["features", *([] if is_change else ["pairs"])])
@@ -122,24 +127,15 @@ def _slices(settings: Settings) -> Call:
 
 
 def _curve(settings: Settings) -> Call:
-    kind = settings.get("kind")
-    if kind is None:
-        raise ParameterError(
-            "curve needs its kind: --kind roc (or pr, det, gain, threshold, decision, calibration, scores)."
-        )
-    log, own = log_or_state(settings)
+    kind, (log, own) = settings.get("kind"), log_or_state(settings)
     metrics = metrics_in(settings) if kind == "threshold" or settings.options["metrics"] else []
     # A file that serves other commands has intervals, clusters and passes, which not every curve takes.
     is_typed = {name: settings.options[name] is not None for name in ("ci", "cluster", "passes")}
     has_ci = is_typed["ci"] or (kind in WITH_INTERVALS and settings.get("ci") is not None)
-    takes = {
-        "ci": has_ci,
-        "cluster": has_ci or is_typed["cluster"],
-        "passes": settings.get("bins") is not None or kind in OF_BINS or is_typed["passes"],
-    }
-    but = [name for name, is_taken in takes.items() if not is_taken] + (
-        [] if takes["passes"] else ["memory", "progress"]
-    )
+    in_passes = is_typed["passes"] or kind in OF_BINS or settings.get("bins") is not None
+    takes = {"ci": has_ci, "cluster": has_ci or is_typed["cluster"]}
+    takes |= dict.fromkeys(("passes", "memory", "progress"), in_passes)
+    but = [name for name, is_taken in takes.items() if not is_taken]
     return call(curve, log, kind, *metrics, **settings.keywords(curve, own, but=but)).method("collect")
 
 

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from pathlib import PurePath
-from typing import Any, NamedTuple
+from typing import Any
 
 import polars as pl
 from polars.exceptions import PanicException, PolarsError
@@ -37,28 +37,13 @@ MOST_TEXTS = 4
 """So many texts of a column of numbers are named, for `map`."""
 
 
-class FileProblem(NamedTuple):
-    """A problem of a file."""
-
-    severity: str
-    problem: str
-    file: str
-    meaning: str
-    fix: str
-
-    @property
-    def row(self) -> dict[str, Any]:
-        """The problem as a row of `check`."""
-        row = self._asdict()
-        return row | {"examples": [row.pop("file")]}
-
-
 class LogFiles:
     """The files of a log, those that can be read, and the problems of all."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings, self._steps, self._store = settings, Preparation(settings), settings.store()
-        self.problems: list[FileProblem] = []
+        self.rows: list[dict[str, Any]] = []
+        """A row for each problem, as `check` has them."""
         self.n_files = 0
         self.unread: list[str] = []
         """The columns in which files differ, and which no command reads."""
@@ -71,9 +56,9 @@ class LogFiles:
             return
         self._places, unusable = places_of(paths, self._store), dict[str, FileError]()
         files = files_of(settings, self._steps, unusable)
+        self.n_files = len(files) + len(unusable)
         for path, error in unusable.items():
             self._add("file_empty", path, str(error))
-        self.n_files = len(files) + len(unusable)
         if self.n_files == 1 and files:  # check itself says what is wrong with it
             self.readable[files[0]] = 1
             return
@@ -89,7 +74,8 @@ class LogFiles:
     def _add(self, problem: str, file: object, meaning: str, fix: str = "", severity: str = "error") -> None:
         name = PurePath(str(file)).name
         fix = fix or f"skip = [{json.dumps(name, ensure_ascii=False)}]"
-        self.problems.append(FileProblem(severity, problem, str(file), meaning, f"[prepare] {fix}"))
+        row = {"severity": severity, "problem": problem, "meaning": meaning, "fix": f"[prepare] {fix}"}
+        self.rows.append({**row, "count": 1, "share": self.n_files, "of": "files", "examples": [str(file)]})
 
     @property
     def names(self) -> list[str]:
@@ -99,12 +85,12 @@ class LogFiles:
     @property
     def bad(self) -> list[str]:
         """The files that no command can read, or that would count twice."""
-        return [each.file for each in self.problems if each.problem not in OF_READ_FILES]
+        return [file for row in self.rows if row["problem"] not in OF_READ_FILES for file in row["examples"]]
 
     @property
     def bad_names(self) -> list[str]:
         """The names of the files with a problem."""
-        return [PurePath(each.file).name for each in self.problems]
+        return [PurePath(file).name for row in self.rows for file in row["examples"]]
 
     def _read(self, file: AnyFound) -> None:
         kind = self._settings.get("format") or kind_of(file.path)
@@ -206,13 +192,6 @@ class LogFiles:
         named = [str(root) for role in table.values().values() for root in role.meta.root_names()]
         return [*table.sample, table.label, *named, *self._settings.groups(), *self._settings.sliced(), MODEL]
 
-    # -- rows of check -------------------------------------------------------------------------------------------------
-
-    def rows(self) -> list[dict[str, Any]]:
-        """A row for each problem, as `check` has them."""
-        counted = {"count": 1, "share": self.n_files, "of": "files"}
-        return [{**each.row, **counted} for each in self.problems]
-
 
 def _differences(schema: Mapping[str, Any], usual: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     """The columns in which a file differs, in words, and the step that makes it alike, if there is one."""
@@ -263,7 +242,7 @@ def check_with_files(settings: Settings, made: Callable[[Settings], Call]) -> tu
     """
     files = LogFiles(settings)
     settings = settings.without(files.bad)
-    rows = files.rows()
+    rows = files.rows
     try:
         checked = made(settings)
         found = _found(checked, files.unread)

@@ -107,7 +107,7 @@ class Form(NamedTuple):
             return problem_lines(table, self.width, is_quick=is_quick, colour=self.colour)
         shown = Shown.of(table, settings, is_cut=self.is_cut)
         if self.kind == "md":
-            return TextTable(shown.table, self.digits, shown.gap).markdown()
+            return TextTable.of(shown.table, self.digits, shown.gap).markdown()
         footer = f"{fill(shown.footer, self.width)}\n" if shown.footer else ""
         if footer and shown.table.is_empty():
             return footer
@@ -118,22 +118,22 @@ class Form(NamedTuple):
 
     def _of_rules(self, shown: Shown) -> str:
         """The lines of a gate; where they are too wide, below each rule."""
-        short = TextTable(shown.table, self.digits, shown.gap)
+        short = TextTable.of(shown.table, self.digits, shown.gap)
         if short.fits(self.width) or "rule" not in shown.table.columns:
             return short.text(self.width, colour=self.colour)
         rules = shown.table["rule"].to_list()
         if shown.gap is not None:
             rules.insert(shown.gap, rules[shown.gap])
-        rows = TextTable(shown.table.drop("rule"), self.digits, shown.gap)
+        rows = TextTable.of(shown.table.drop("rule"), self.digits, shown.gap)
         return rows.under_headings(rules, self.width, colour=self.colour)
 
     def _fitted(self, shown: Shown) -> TextTable:
         """A table that fits in the width, if it can be had by leaving out what can be spared, or by turning it."""
-        short = TextTable(shown.table, self.digits, shown.gap)
+        short = TextTable.of(shown.table, self.digits, shown.gap)
         for place in range(len(shown.spared)):
             if short.fits(self.width):
                 return short
-            short = TextTable(shown.table.drop(shown.spared[: place + 1]), self.digits, shown.gap)
+            short = TextTable.of(shown.table.drop(shown.spared[: place + 1]), self.digits, shown.gap)
         turned = short.turned() if shown.may_turn and not short.fits(self.width) else None
         return turned if turned is not None and turned.fits(self.width) else short
 

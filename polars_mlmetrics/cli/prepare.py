@@ -29,38 +29,39 @@ ZONED = r"Datetime\[(.+)\]"
 """A time with its zone, as in Datetime[Europe/Berlin]."""
 
 
+STEPS: dict[str, tuple[Any, str]] = {
+    "rename": (dict, "must be a table of columns, as in rename = { p = 'score' }"),
+    "cast": (dict, "must be a table of columns, as in cast = { score = 'Float64' }"),
+    "map": (dict, "must be a table of columns, as in map = { truth = { yes = 1, no = 0 } }"),
+    "scale": (dict, "must be a table of columns, as in scale = { score = 0.01 }"),
+    "drop": (list, "is a list of columns, as in drop = ['email']"),
+    "skip": (list, "is a list of files, as in skip = ['2026-11-08.parquet']"),
+}
+"""The steps that are tables, or lists of texts."""
+
+
 class Preparation:
     """The steps, read from the settings and checked."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings, self._steps = settings, settings.table("prepare")
-        self.rename: dict[str, str] = self._table("rename", "p = 'score'")
-        self.cast: dict[str, str] = self._table("cast", "score = 'Float64'")
-        self._map: dict[str, Any] = self._table("map", "truth = { yes = 1, no = 0 }")
-        self._scale: dict[str, Any] = self._table("scale", "score = 0.01")
+        self.rename, self.cast, self._map, self._scale, self._drop, self.skip = map(self._step, STEPS)
         with settings.naming("prepare", "rename"):
             if not all(isinstance(name, str) for name in self.rename.values()):
                 raise ParameterError("prepare: rename takes names of columns, as in rename = { p = 'score' }.")
-        self._drop = self._list("drop", "columns", "email")
-        self.skip = self._list("skip", "files", "2026-11-08.parquet")
         typed = settings.options.get("truths")
         self.truths: str | None = self._steps.get("truths") if typed is None else typed
         with settings.naming("prepare", "truths"):
             if not isinstance(self.truths, str | None):
                 raise ParameterError(f"prepare: truths is a file, such as 'truths.parquet', not {self.truths!r}.")
 
-    def _table(self, step: str, example: str) -> dict[str, Any]:
-        found = self._steps.get(step, {})
+    def _step(self, step: str) -> Any:
+        """A table or a list of the file; an empty one where it has none."""
+        kind, words = STEPS[step]
+        found: Any = self._steps.get(step, kind())
         with self._settings.naming("prepare", step):
-            if not isinstance(found, dict):
-                raise ParameterError(f"prepare: {step} must be a table of columns, as in {step} = {{ {example} }}.")
-        return found
-
-    def _list(self, step: str, what: str, example: str) -> list[str]:
-        found = self._steps.get(step, [])
-        with self._settings.naming("prepare", step):
-            if not isinstance(found, list) or not all(isinstance(name, str) for name in found):
-                raise ParameterError(f"prepare: {step} is a list of {what}, as in {step} = [{example!r}].")
+            if not isinstance(found, kind) or (kind is list and not all(isinstance(name, str) for name in found)):
+                raise ParameterError(f"prepare: {step} {words}.")
         return found
 
     @property

@@ -68,8 +68,7 @@ IN_FILES = {"skip": "skip of [prepare]", "prepare_version": "[prepare]"}
 
 CODES: Sequence[tuple[type | tuple[type, ...], int]] = (
     (LockedError, LOCKED),
-    ((OSError, ModuleNotFoundError), NO_FILE),  # the second of the libraries of an extra
-    (FileError, NO_FILE),
+    ((FileError, OSError, ModuleNotFoundError), NO_FILE),  # the last of the libraries of an extra
     ((PolarsError, StateError, TableError, ColumnError), NO_TABLE),
     (MetricError, WRONG_USE),
 )
@@ -126,8 +125,8 @@ def _check_threads() -> None:
 def _made(settings: Settings) -> tuple[bytes, int]:
     """The output of a command, and its exit code."""
     command, shows = settings.get("command"), settings.get("show_python")
-    if command == "metrics":
-        return _catalogue(settings), DONE
+    if command == "metrics" and settings.get("metric") is not None:
+        return Form.of(settings).deliver(_explained(settings.get("metric")).encode()), DONE
     if command == "report":
         files, made = report_files(settings), report_program if shows else write_reports
         return made(call_of(settings), files, settings), DONE
@@ -153,6 +152,13 @@ def _plain(settings: Settings) -> Made:
     return code, code.value, []
 
 
+def _metrics(settings: Settings) -> Made:
+    """A row for each metric."""
+    rows = [(name, CATALOGUE[name].best, CATALOGUE[name].first_sentence) for name in sorted(CATALOGUE)]
+    schema = {"metric": pl.String, "best": pl.String, "what it is": pl.String}
+    return None, pl.DataFrame(rows, schema=schema, orient="row"), []
+
+
 def _check(settings: Settings) -> Made:
     return *check_with_files(settings, call_of), []
 
@@ -171,16 +177,13 @@ def _update(settings: Settings) -> Made:
     return code, *update_with_values(code.value, settings)
 
 
-TABLES: dict[str, Callable[[Settings], Made]] = {"check": _check, "gate": _gate, "update": _update}
-"""The commands that find more than their call does; the tables of others are what their calls give."""
-
-
-def _catalogue(settings: Settings) -> bytes:
-    form = Form.of(settings)
-    name = settings.get("metric")
-    if name is None:
-        return form.deliver(form.render(_metrics_table(), settings))
-    return form.deliver(_explained(name, get_terminal_size().columns).encode())
+TABLES: dict[str, Callable[[Settings], Made]] = {
+    "check": _check,
+    "gate": _gate,
+    "metrics": _metrics,
+    "update": _update,
+}
+"""The commands whose tables are not just what a call gives."""
 
 
 def _state(settings: Settings) -> bytes:
@@ -199,18 +202,12 @@ def _is_bad(table: pl.DataFrame, settings: Settings) -> bool:
     return not table.filter(pl.col(column).cast(pl.String).is_in(severities)).is_empty()
 
 
-# -- the list of metrics -----------------------------------------------------------------------------------------------
+# -- one metric --------------------------------------------------------------------------------------------------------
 
 
-def _metrics_table() -> pl.DataFrame:
-    """A row for each metric."""
-    rows = [(name, CATALOGUE[name].best, CATALOGUE[name].first_sentence) for name in sorted(CATALOGUE)]
-    return pl.DataFrame(rows, schema={"metric": pl.String, "best": pl.String, "what it is": pl.String}, orient="row")
-
-
-def _explained(name: str, width: int) -> str:
+def _explained(name: str) -> str:
     """The description of a metric: its parameters, its formula, its range."""
-    declaration = known(name)
+    declaration, width = known(name), get_terminal_size().columns
     given = [f"{key}={parameter.default!r}" if parameter.default is not inspect.Parameter.empty else key
              for key, parameter in declaration.__signature__.parameters.items()]  # fmt: skip
     facts = {

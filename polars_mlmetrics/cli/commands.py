@@ -19,7 +19,7 @@ from polars_mlmetrics.cli.calls import Call, Code, call
 from polars_mlmetrics.cli.conditions import where
 from polars_mlmetrics.cli.expected import OWN_PROBLEMS
 from polars_mlmetrics.cli.gates import gate_of, gate_of_file, gates_in
-from polars_mlmetrics.cli.logs import against, given_paths, groups_of, log_of, log_or_state, preparation, states_of
+from polars_mlmetrics.cli.logs import given_paths, log_of, log_or_state, models_of, preparation, states_of
 from polars_mlmetrics.cli.metric_texts import metrics_in
 from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.data.roles import MODEL
@@ -69,12 +69,7 @@ def _of_models(
 ) -> Call:
     """The call of a verb that tells models apart: of a log, or of the states that hold its options."""
     log, own = log_or_state(settings)
-    between = settings.get("between")
-    models = (
-        against(log, settings, settings.get("command"))
-        if has_baseline
-        else ({"between": between} if between else {}) | groups_of(settings, between or MODEL)
-    )
+    models = models_of(log, settings, has_baseline=has_baseline)
     but = ["by", *named.pop("but", [])]
     return call(verb, log, *given, **(named | models | settings.keywords(verb, own, but=but)))
 
@@ -121,7 +116,7 @@ def _slices(settings: Settings) -> Call:
     is_change = settings.options["baseline"] is not None
     named = settings.keywords(find_slices, own, but=["features", *([] if is_change else ["pairs"])])
     if is_change:
-        change = against(log, settings, "slices")
+        change = models_of(log, settings)
         named |= {name: change[name] for name in ("between", "baseline") if name in change}
     return call(find_slices, log, metric, settings.get("features"), **named)
 

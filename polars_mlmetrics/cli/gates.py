@@ -22,7 +22,7 @@ from polars_mlmetrics.analysis.gate import gate, is_value
 from polars_mlmetrics.analysis.rules import BASELINE, warn
 from polars_mlmetrics.checks.statuses import FIRST, LAST
 from polars_mlmetrics.cli.calls import Call, Code, Lambda, call, code_of, col, dtype_code, operation
-from polars_mlmetrics.cli.logs import against, log_or_state
+from polars_mlmetrics.cli.logs import log_or_state, models_of
 from polars_mlmetrics.cli.metric_texts import metrics_in
 from polars_mlmetrics.cli.pipelines import NUMBERS
 from polars_mlmetrics.cli.settings import OF_LOG, Settings
@@ -198,7 +198,7 @@ def _differences(settings: Settings, rules: Sequence[Written]) -> Call:
         if asked not in names:
             raise ParameterError(f"[[gate]]: {unknown('metric', asked, names, of='one of -m')}")
     log, own = log_or_state(settings)
-    given = against(log, settings, "gate") | settings.keywords(compare, own, but=["by", "passes", "memory", "progress"])
+    given = models_of(log, settings) | settings.keywords(compare, own, but=["by", "passes", "memory", "progress"])
     return call(compare, log, *metrics, **given)
 
 

@@ -19,6 +19,7 @@ from polars_mlmetrics.cli.prepare import Preparation
 from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.data.door import check_columns, reason
 from polars_mlmetrics.data.frames import is_of_csv, is_state, is_text
+from polars_mlmetrics.data.roles import MODEL
 from polars_mlmetrics.errors import ColumnError, FileError, ParameterError, shown_values, words_of
 from polars_mlmetrics.places.finding import AnyFound, found_files
 from polars_mlmetrics.places.place import Place, is_there
@@ -196,18 +197,21 @@ def copies_left_out(settings: Settings) -> tuple[int, int] | None:
 # -- models ------------------------------------------------------------------------------------------------------------
 
 
-def against(log: Code, settings: Settings, command: str) -> dict[str, Any]:
-    """The options that say which models are compared with which baseline, in which groups."""
-    between, baseline = settings.get("between") or "model", settings.get("baseline")
-    if baseline is None:
-        raise ParameterError(f"{command} needs the model that the others are compared with: --baseline MODEL.")
-    schema = log.value.collect_schema()
-    check_columns([between], schema, what="column of models (--between)")
-    named_between = {"between": between} if settings.get("between") else {}
-    return named_between | {"baseline": value_for(baseline, between, schema)} | groups_of(settings, between)
+def models_of(log: Code, settings: Settings, *, has_baseline: bool = True) -> dict[str, Any]:
+    """The options that say which models are compared, with which baseline where there is one, in which groups."""
+    between, baseline = settings.get("between") or MODEL, settings.get("baseline")
+    named: dict[str, Any] = {"between": between} if settings.get("between") else {}
+    if has_baseline:
+        if baseline is None:
+            command = settings.get("command")
+            raise ParameterError(f"{command} needs the model that the others are compared with: --baseline MODEL.")
+        schema = log.value.collect_schema()
+        check_columns([between], schema, what="column of models (--between)")
+        named["baseline"] = value_for(baseline, between, schema)
+    return named | _groups_beside(between, settings)
 
 
-def groups_of(settings: Settings, between: str) -> dict[str, Any]:
+def _groups_beside(between: str, settings: Settings) -> dict[str, Any]:
     """The groups of a comparison. A file that serves other commands too may have the models among its groups."""
     given = settings.keyword("by")
     if settings.options.get("by") is not None or given is None:

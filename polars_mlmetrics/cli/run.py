@@ -236,8 +236,7 @@ def _answers(settings: Settings) -> Iterator[None]:
     try:
         yield
     except (PolarsError, PanicException, OSError) as error:
-        read = [*(settings.get("logs") or []), *map(settings.get, ("into", "table", "against"))]
-        urls = [path for path in read if is_of_store(path)]
+        urls = [path for path in (*settings.inputs(), settings.get("into")) if is_of_store(path)]
         if not urls or (isinstance(error, OSError) and error.errno is not None):  # that is of this machine
             raise
         if answer_in(error) is None:

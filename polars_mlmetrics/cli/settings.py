@@ -91,9 +91,9 @@ class Settings:
 
     def inputs(self) -> list[str]:
         """The paths that the command reads."""
-        named = [self.options.get(name) for name in ("against", "table", "truths")]
-        lists = [self.options.get(name) for name in ("logs", "config")]
-        return [path for path in [*named, *(path for paths in lists for path in paths or [])] if path is not None]
+        lists = [self.options.get(name) or [] for name in ("logs", "config")]
+        named = [self.options.get(name) for name in ("table", "against", "truths")]
+        return [path for path in [*lists[0], *lists[1], *named] if path is not None]
 
     # -- as the library takes them -------------------------------------------------------------------------------------
 

@@ -22,7 +22,7 @@ from polars_mlmetrics.cli.prepare import TYPES, Preparation
 from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.data.frames import SOURCE, is_state
 from polars_mlmetrics.data.roles import MODEL, checked_roles
-from polars_mlmetrics.errors import FileError, MetricError, hides_values, shown_values, some
+from polars_mlmetrics.errors import FileError, MetricError, hides_values, shown_values, some, words_of
 from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.places.finding import AnyFound, places_of
 from polars_mlmetrics.places.fingerprints import digest_in, fingerprint_of, name_in
@@ -150,7 +150,7 @@ class LogFiles:
                 fix = mended or ("" if is_read else f"drop = [{json.dumps(name, ensure_ascii=False)}]")
                 severity = "error" if is_read else "warning"
                 self.unread += [] if is_read or name in self.unread else [name]
-                self._add("file_differs", file.path, f"{file.path} {words}", fix, severity)
+                self._add("file_differs", file.path, f"{file.path} {words}.", fix, severity)
 
     def _schema(self, file: AnyFound) -> pl.Schema | None:
         own: Mapping[str, Any] = {}
@@ -159,7 +159,8 @@ class LogFiles:
             own = rows.value.collect_schema()
             found: pl.Schema = self._steps.of_file(rows).value.collect_schema()
         except (MetricError, PolarsError) as error:
-            self._unprepared.append((file, str(error).splitlines()[0], own))
+            words = str(error) if isinstance(error, MetricError) else words_of(error)
+            self._unprepared.append((file, words, own))
             return None
         return found
 
@@ -176,7 +177,7 @@ class LogFiles:
         texts = rows.select(pl.col(name).filter(is_none).drop_nulls().unique().sort()).collect().to_series()
         if texts.is_empty():
             return meaning, step
-        words = f"{meaning.removesuffix('.')}, and {shown_values(texts)} cannot be read as numbers."
+        words = f"{meaning}, and {shown_values(texts)} cannot be read as numbers"
         if len(texts) > MOST_TEXTS or hides_values():
             return words, ""
         pairs = [*(f"{json.dumps(text, ensure_ascii=False)} = ..." for text in texts), '"0" = 0', '"1" = 1']
@@ -202,16 +203,16 @@ def _differences(schema: Mapping[str, Any], usual: Mapping[str, Any]) -> Iterato
         if renamed is not None:
             others.remove(renamed)
             cast = f"; {_cast(name, usual)}" if schema[renamed] != usual[name] else ""
-            words = f"has {renamed!r} ({schema[renamed]}), and other files have {name!r} ({usual[name]})."
+            words = f"has {renamed!r} ({schema[renamed]}), and other files have {name!r} ({usual[name]})"
             yield name, words, _step("rename", renamed, name) + cast
         else:
-            yield name, f"lacks {name!r}, which other files have.", ""
+            yield name, f"lacks {name!r}, which other files have", ""
     for name in others:
-        yield name, f"has {name!r}, which other files lack.", ""
+        yield name, f"has {name!r}, which other files lack", ""
     for name in schema:
         if name in usual and schema[name] != usual[name]:
             step = "" if schema[name].is_nested() else _cast(name, usual)
-            yield name, f"has {name!r} as {schema[name]}, other files as {usual[name]}.", step
+            yield name, f"has {name!r} as {schema[name]}, other files as {usual[name]}", step
 
 
 def _is_like(one: pl.DataType, other: pl.DataType) -> bool:
@@ -242,7 +243,7 @@ def check_with_files(settings: Settings, made: Callable[[Settings], Call]) -> tu
     """
     files = LogFiles(settings)
     settings = settings.without(files.bad)
-    rows = files.rows
+    rows = [*files.rows]
     try:
         checked = made(settings)
         found = _found(checked, files.unread)
@@ -250,23 +251,24 @@ def check_with_files(settings: Settings, made: Callable[[Settings], Call]) -> tu
         if not rows:
             raise
         checked, found = None, pl.DataFrame(schema=COLUMNS)
-    lacking = missing_in(checked.given[0].value.lazy(), files.names, settings) if checked is not None else []
-    for each in (each.beside(files.bad_names) for each in lacking):
-        if not each.lacking:
-            continue
-        rows.append(
-            {
-                "severity": "error", "problem": "value_missing", "count": len(each.lacking),
-                "share": len(each.wanted), "of": "values", "examples": each.places,
-                "meaning": f"No row has {some(each.places)}, which a rule of expect names.",
-                "fix": f"ignore = {json.dumps(each.places)}",
-            }
-        )  # fmt: skip
+    if checked is not None:
+        log = checked.given[0].value.lazy()
+        rows += map(_row_of, missing_in(log, files.names, settings, files.bad_names))
     ignored = settings.get("ignore") or []
     rows = [row | ({"severity": "ignored"} if row["problem"] in ignored else {}) for row in rows]
     own = pl.DataFrame(rows, schema=COLUMNS).with_columns(share=ratio(pl.col("count"), pl.col("share")))
     table = pl.concat([own, found]).sort("severity", maintain_order=True)
     return checked, table
+
+
+def _row_of(missing: Missing) -> dict[str, Any]:
+    """The values of a rule that lack, as a row of `check`."""
+    return {
+        "severity": "error", "problem": "value_missing", "count": len(missing.lacking),
+        "share": len(missing.wanted), "of": "values", "examples": missing.places,
+        "meaning": f"No row has {some(missing.places)}, which a rule of expect names.",
+        "fix": f"ignore = {json.dumps(missing.places)}",
+    }  # fmt: skip
 
 
 def _found(checked: Call, unread: Sequence[str]) -> pl.DataFrame:
@@ -319,8 +321,8 @@ def update_with_values(found: pl.DataFrame, settings: Settings) -> tuple[pl.Data
     if settings.get("expect") and "value_missing" not in ignored:
         folder = settings.get("into")
         states = call(scan_states, folder, **settings.opened(folder)).value
-        lacking = missing_in(states, names, settings)
-    places = [place for each in lacking for place in each.beside(empty).places]
+        lacking = missing_in(states, names, settings, empty)
+    places = [place for each in lacking for place in each.places]
     rows = pl.DataFrame({"path": places}, schema={"path": pl.String}).with_columns(status=pl.lit("missing"))
     words = [*(f"{path} has no rows." for path in empty), *(f"no row has {place}." for place in places)]
     return (pl.concat([found, rows], how="diagonal") if places else found), words

@@ -28,7 +28,6 @@ TYPES = (
 ZONED = r"Datetime\[(.+)\]"
 """A time with its zone, as in Datetime[Europe/Berlin]."""
 
-
 STEPS: dict[str, tuple[Any, str]] = {
     "rename": (dict, "must be a table of columns, as in rename = { p = 'score' }"),
     "cast": (dict, "must be a table of columns, as in cast = { score = 'Float64' }"),
@@ -71,11 +70,11 @@ class Preparation:
 
     @property
     def version(self) -> str:
-        """A digest of the steps that change numbers; empty where there are none.
+        """A digest of the steps; empty where there are none.
 
-        To leave out a file or a column changes no number of the others, and the states know the file of truths.
+        To leave out a file changes no number of the others, and a state knows the file of truths itself.
         """
-        steps = {step: how for step, how in self._steps.items() if step not in ("skip", "drop", "truths")}
+        steps = {step: how for step, how in self._steps.items() if step not in ("skip", "truths")}
         text = json.dumps(steps, sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()[:12] if steps else ""
 

@@ -112,9 +112,10 @@ def update_states(
 
     Returns
     -------
-    One row per file: its path, its state, its rows, and its `status`. The status is "folded", "refolded" (the file had
-    changed), "unchanged", "vanished" (the file is gone, its state is kept), "dropped" (the file is gone, its state was
-    deleted), or "not asked for" (the state of another file, or one that `write_state` wrote, which has no path).
+    One row per file: its path, its state, its rows, and its `status`. The status is "folded", "refolded" (the file, one
+    of `reads` or the `prepare_version` had changed), "unchanged", "vanished" (the file is gone, its state is kept),
+    "dropped" (the file is gone, its state was deleted), or "not asked for" (the state of another file, or one that
+    `write_state` wrote, which has no path).
 
     Raises
     ------

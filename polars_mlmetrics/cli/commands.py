@@ -31,22 +31,20 @@ from polars_mlmetrics.states.update import update_states
 
 OVER = ("over", "the columns of the slices: --over country")
 NEEDS = {
-    "gap": OVER,
-    "decompose": OVER,
-    "slices": ("features", "the columns to search: --features country device"),
-    "curve": ("kind", "its kind: --kind roc (or pr, det, gain, threshold, decision, calibration, scores)"),
+    "gap": [OVER],
+    "decompose": [OVER],
+    "slices": [("features", "the columns to search: --features country device")],
+    "curve": [("kind", "its kind: --kind roc (or pr, det, gain, threshold, decision, calibration, scores)")],
 }
-"""An option that a command cannot do without, where no parser asks for it: a file may give it."""
+"""The options that a command cannot do without, in words; the parser does not ask for them, as a file may give them."""
 
 
 def call_of(settings: Settings) -> Call:
     """The call that a command is."""
-    command = settings.get("command")
-    if command in NEEDS:
-        option, about = NEEDS[command]
+    for option, about in NEEDS.get(settings.command, ()):
         if not settings.get(option):
-            raise ParameterError(f"{command} needs {about}.")
-    return CALLS[command](settings)
+            raise ParameterError(f"{settings.command} needs {about}.")
+    return CALLS[settings.command](settings)
 
 
 def _check(settings: Settings) -> Call:
@@ -104,7 +102,7 @@ def _one_metric(settings: Settings) -> Code:
     """The metric of a command that looks at one; of those that a file has for all commands, the first."""
     metrics = _metrics(settings)
     if len(metrics) > 1 and settings.options["metrics"]:
-        command = settings.get("command")
+        command = settings.command
         raise ParameterError(f"{command} looks at one metric, and {len(metrics)} are given: run it once for each.")
     return metrics[0]
 

@@ -59,7 +59,7 @@ class Form(NamedTuple):
         kind = settings.get("form") or _of_file(file) or ("table" if on_terminal and not spreadsheet else "csv")
         if spreadsheet and kind != "csv":
             raise ParameterError("--for-spreadsheet is about csv: leave it out, or add -f csv.")
-        if kind in OF_PIPELINES and settings.get("command") not in ("check", "gate"):
+        if kind in OF_PIPELINES and settings.command not in ("check", "gate"):
             raise ParameterError(f"{kind} is a form of what `mlm gate` and `mlm check` found: take csv or json.")
         if kind == "parquet" and on_terminal:
             raise ParameterError("parquet cannot be shown on a terminal: add -o FILE.parquet.")
@@ -99,10 +99,9 @@ class Form(NamedTuple):
         if self.kind == "json":
             return _json(table)
         if self.kind in OF_PIPELINES:
-            command = settings.get("command")
-            found = outcomes(table, command)
-            return junit(found, command) if self.kind == "junit" else github(found)
-        if self.kind == "table" and settings.get("command") == "check":
+            found = outcomes(table, settings.command)
+            return junit(found, settings.command) if self.kind == "junit" else github(found)
+        if self.kind == "table" and settings.command == "check":
             is_quick = settings.get("thorough") is False
             return problem_lines(table, self.width, is_quick=is_quick, colour=self.colour)
         shown = Shown.of(table, settings, is_cut=self.is_cut)
@@ -112,7 +111,7 @@ class Form(NamedTuple):
         if footer and shown.table.is_empty():
             return footer
         footer = f"\n{footer}" if footer else ""
-        if settings.get("command") == "gate":
+        if settings.command == "gate":
             return self._of_rules(shown) + footer
         return self._fitted(shown).text(self.width, colour=self.colour) + footer
 

@@ -79,11 +79,8 @@ class Gate:
         earlier = {} if self.earlier is None else {"baseline": _part(self.earlier, place)}
         return call(gate, _part(table, place), tried, **self.named, **earlier)
 
-    def numbers(self) -> list[pl.DataFrame]:
-        """The numbers behind each rule and row: the value, the bound, the baseline and the difference from it."""
-        return [self._numbers_of(rule) for rule in self.rules]
-
-    def _numbers_of(self, rule: Written) -> pl.DataFrame:
+    def numbers_of(self, rule: Written) -> pl.DataFrame:
+        """The numbers behind a rule in each row: the value, the bound, the baseline and the difference from it."""
         rows: pl.DataFrame = _part(self.table.giving(lambda: self._rows), rule.place).value
         keys = list(takewhile(lambda name: not is_value(name, rows.schema[name]), rows.columns))
         if self.earlier is not None:
@@ -152,7 +149,7 @@ def with_numbers(found: pl.DataFrame, gates: Sequence[Gate]) -> pl.DataFrame:
     """The table of a gate, with the numbers that its rules compared, unless a key has the name of one."""
     if not set(NUMBERS).isdisjoint(found.columns):
         return found
-    numbers = pl.concat([each for one in gates for each in one.numbers()], how="diagonal_relaxed")
+    numbers = pl.concat([one.numbers_of(rule) for one in gates for rule in one.rules], how="diagonal_relaxed")
     keys = [name for name in numbers.columns if name in found.columns]
     return found.join(numbers.unique(keys), on=keys, how="left", nulls_equal=True, maintain_order="left")
 

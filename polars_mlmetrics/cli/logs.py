@@ -203,7 +203,7 @@ def models_of(log: Code, settings: Settings, *, has_baseline: bool = True) -> di
     named: dict[str, Any] = {"between": between} if settings.get("between") else {}
     if has_baseline:
         if baseline is None:
-            command = settings.get("command")
+            command = settings.command
             raise ParameterError(f"{command} needs the model that the others are compared with: --baseline MODEL.")
         schema = log.value.collect_schema()
         check_columns([between], schema, what="column of models (--between)")

@@ -86,7 +86,7 @@ def run(options: Namespace, command: Command | None = None) -> int:
     except MetricError as error:
         return _failed(error, debug=bool(vars(options).get("debug")))
     names = {name: action.option_strings[-1] for name, action in settings.options["spelling"].items()}
-    names = IN_FILES | names | (OF_GATE if settings.get("command") == "gate" else {})
+    names = IN_FILES | names | (OF_GATE if settings.command == "gate" else {})
     with settings.privacy(), spelled_as(names, ALIKE):
         return _run(settings, command)
 
@@ -95,7 +95,7 @@ def _run(settings: Settings, command: Command | None) -> int:
     debug = bool(settings.get("debug"))
     try:
         _check_threads()
-        if command is not None and settings.get("command") == "demo":
+        if command is not None and settings.command == "demo":
             return demo(settings, command)
         with _answers(settings), warnings.catch_warnings():
             warnings.simplefilter("always", UserWarning)
@@ -107,8 +107,8 @@ def _run(settings: Settings, command: Command | None) -> int:
         sys.stdout.flush()
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
-    if code == FOUND and settings.get("command") in CLOSED and not settings.get("quiet"):
-        _said(CLOSED[settings.get("command")], FOUND)
+    if code == FOUND and settings.command in CLOSED and not settings.get("quiet"):
+        _said(CLOSED[settings.command], FOUND)
     return code
 
 
@@ -124,7 +124,7 @@ def _check_threads() -> None:
 
 def _made(settings: Settings) -> tuple[bytes, int]:
     """The output of a command, and its exit code."""
-    command, shows = settings.get("command"), settings.get("show_python")
+    command, shows = settings.command, settings.get("show_python")
     if command == "metrics" and settings.get("metric") is not None:
         return Form.of(settings).deliver(_explained(settings.get("metric")).encode()), DONE
     if command == "report":
@@ -195,9 +195,9 @@ def _state(settings: Settings) -> bytes:
 
 
 def _is_bad(table: pl.DataFrame, settings: Settings) -> bool:
-    if settings.get("command") not in BAD:
+    if settings.command not in BAD:
         return False
-    column, by_severity = BAD[settings.get("command")]
+    column, by_severity = BAD[settings.command]
     severities = by_severity[settings.get("fail_on") or "error"]
     return not table.filter(pl.col(column).cast(pl.String).is_in(severities)).is_empty()
 
@@ -294,7 +294,7 @@ def notes_of(code: Call | None, table: pl.DataFrame, settings: Settings) -> list
 def _without_rows(table: pl.DataFrame, settings: Settings) -> str:
     """Which conditions leave no row; empty where there is a row, or no condition."""
     where = settings.get("where") or []
-    if settings.get("command") not in WITH_REASONS or not where or not table.is_empty():
+    if settings.command not in WITH_REASONS or not where or not table.is_empty():
         return ""
     several = ": a condition takes one value" if any("," in each for each in where) else ""
     return f"no row is left by --where {' '.join(where)}{several}"
@@ -302,7 +302,7 @@ def _without_rows(table: pl.DataFrame, settings: Settings) -> str:
 
 def _copies(table: pl.DataFrame, settings: Settings) -> str:
     """How many rows a check has not seen, since they are taken for copies; empty where there are none."""
-    found = copies_left_out(settings.without(files_left_out(table))) if settings.get("command") == "check" else None
+    found = copies_left_out(settings.without(files_left_out(table))) if settings.command == "check" else None
     if found is None or not found[0]:
         return ""
     return f"dedupe of [prepare] left out {found[0]:,} of {found[1]:,} rows, which are not looked at"
@@ -310,7 +310,7 @@ def _copies(table: pl.DataFrame, settings: Settings) -> str:
 
 def _pooled(code: Call, settings: Settings) -> str:
     """The hint where rows of several models are pooled; empty where they are not, or nothing tells models apart."""
-    if settings.get("command") not in OF_MODELS or MODEL in _keys(settings):
+    if settings.command not in OF_MODELS or MODEL in _keys(settings):
         return ""
     frame = code_of(_innermost(code).given[0]).value.lazy()
     if not is_text(frame.collect_schema().get(MODEL, pl.Null())):
@@ -323,14 +323,14 @@ def _pooled(code: Call, settings: Settings) -> str:
 
 def _keys(settings: Settings) -> list[str]:
     """The columns whose every value has a value of its own."""
-    command, is_change = settings.get("command"), settings.options.get("baseline") is not None
-    models = [settings.get("between") or MODEL] if command == "compare" or is_change else []
+    is_change = settings.options.get("baseline") is not None
+    models = [settings.get("between") or MODEL] if settings.command == "compare" or is_change else []
     return [*settings.groups(), *models]
 
 
 def _reason(code: Call, table: pl.DataFrame, settings: Settings) -> str:
     """Why the first value that is null or NaN is so; empty where there is none, or its reason stands in the table."""
-    if settings.get("command") not in WITH_REASONS or settings.get("tidy") or not lacks_values(table):
+    if settings.command not in WITH_REASONS or settings.get("tidy") or not lacks_values(table):
         return ""
     if settings.get("per") or settings.get("passes"):
         return "" if settings.get("per") else "--tidy says why a value is null or NaN"

@@ -61,6 +61,7 @@ class Settings:
 
     def __init__(self, options: Namespace) -> None:
         self.options = vars(options)
+        self.command: str = self.options.get("command", "")
         self._texts = {Path(path): _text_of(Path(path)) for path in self.options.get("config") or []}
         self._found = {path: self._read(path) for path in self._texts}
         self.file: dict[str, Any] = {}

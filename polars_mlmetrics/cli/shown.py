@@ -73,9 +73,8 @@ class Shown(NamedTuple):
     @classmethod
     def of(cls, table: pl.DataFrame, settings: Settings, *, is_cut: bool) -> Shown:
         """The shown part of the table of a command; some of many rows if it is to be cut."""
-        command = settings.get("command")
-        shown = SHOWN.get(command, _of_values)(table, settings, is_cut)
-        return _cut(shown) if is_cut and shown.table.height > MOST and command not in WHOLE else shown
+        shown = SHOWN.get(settings.command, _of_values)(table, settings, is_cut)
+        return _cut(shown) if is_cut and shown.table.height > MOST and settings.command not in WHOLE else shown
 
 
 def _of_values(table: pl.DataFrame, settings: Settings, is_cut: bool) -> Shown:
@@ -159,15 +158,14 @@ def _of_slices_found(table: pl.DataFrame, settings: Settings, is_cut: bool) -> S
 
 def _of_verb(table: pl.DataFrame, settings: Settings, is_cut: bool) -> Shown:
     """The keys of a table, the columns that say most, and its flag where one is not "ok"."""
-    command = settings.get("command")
-    all_columns, columns = RESULTS[command], OF_VERBS[command]
+    all_columns, columns = RESULTS[settings.command], OF_VERBS[settings.command]
     *_, flag = all_columns
     keys = [name for name in table.columns[: -len(all_columns)] if name not in settings.names("over")]
     metrics = table["metric"].unique().to_list() if "metric" in all_columns else []
     named = ["metric"] if len(metrics) > 1 else []
     flags = [flag] if (table[flag] != "ok").any() else []
     table = _named(table.select(*keys, *named, *columns, *flags), settings)
-    table = table.with_columns(WHOLE_NAMED) if command == "decompose" else table
+    table = table.with_columns(WHOLE_NAMED) if settings.command == "decompose" else table
     return Shown(table, None, "" if named else "".join(map(visible, metrics)), [n for n in LEAST if n in columns])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import unicodedata
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import takewhile, zip_longest
 from textwrap import indent, wrap
 from typing import Any
@@ -16,7 +17,7 @@ from polars_mlmetrics.data.visible import marked, visible
 
 NULL, LEFT_OUT, GAP, NARROW = "-", "…", "  ", 20
 WORDS = "slice"
-"""The column of slices in words, which may be wrapped."""
+"""The column of slices in words."""
 GOOD, BAD, UNCERTAIN = "\x1b[32m", "\x1b[31m", "\x1b[33m"
 COLOURS = {
     "pass": GOOD, "better": GOOD,
@@ -52,19 +53,19 @@ def wide(text: str) -> int:
     return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in shown)
 
 
+@dataclass
 class TextTable:
     """A table, its cells as text."""
 
-    def __init__(
-        self,
-        names: Sequence[str],
-        rows: Sequence[Sequence[str]],
-        is_number: Sequence[bool],
-        n_keys: int,
-        words: int | None = None,
-    ) -> None:
-        self.names, self.rows, self.is_number, self.n_keys, self.words = names, rows, is_number, n_keys, words
-        self.widths = [max(map(wide, column)) for column in zip(names, *rows, strict=True)]
+    names: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    is_number: Sequence[bool]
+    n_keys: int
+    words: int | None = None
+    """The place of the slices in words, which may be wrapped."""
+
+    def __post_init__(self) -> None:
+        self.widths = [max(map(wide, column)) for column in zip(self.names, *self.rows, strict=True)]
 
     @classmethod
     def of(cls, table: pl.DataFrame, digits: int, gap: int | None = None) -> TextTable:

@@ -125,9 +125,9 @@ def _curve(settings: Settings) -> Call:
     # A file that serves other commands has intervals, clusters and passes, which not every curve takes.
     is_typed = {name: settings.options[name] is not None for name in ("ci", "cluster", "passes")}
     has_ci = is_typed["ci"] or (kind in WITH_INTERVALS and settings.get("ci") is not None)
-    in_passes = is_typed["passes"] or kind in OF_BINS or settings.get("bins") is not None
+    is_split = is_typed["passes"] or kind in OF_BINS or settings.get("bins") is not None
     takes = {"ci": has_ci, "cluster": has_ci or is_typed["cluster"]}
-    takes |= dict.fromkeys(("passes", "memory", "progress"), in_passes)
+    takes |= dict.fromkeys(("passes", "memory", "progress"), is_split)
     but = [name for name, is_taken in takes.items() if not is_taken]
     return call(curve, log, kind, *metrics, **settings.keywords(curve, own, but=but)).method("collect")
 

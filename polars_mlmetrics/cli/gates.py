@@ -131,8 +131,8 @@ def gate_of_file(settings: Settings) -> Call | None:
         return None
     own = copy(settings)
     # The question of the rules is that of the file, whatever else is typed.
-    asked = {name: None for name in QUESTION if name in settings.file}
-    own.options = {**settings.options, **dict.fromkeys(OF_GATE), **asked}
+    of_file = [name for name in QUESTION if name in settings.file]
+    own.options = {**settings.options, **dict.fromkeys([*OF_GATE, *of_file])}
     return gate_of(gates_in(own, but))
 
 
@@ -191,9 +191,9 @@ def _differences(settings: Settings, rules: Sequence[Written]) -> Call:
     metrics = _metrics(settings)
     names = [metric.value.output_name for metric in metrics]
     for rule in rules:
-        asked = dict(rule.place)["metric"]
-        if asked not in names:
-            raise ParameterError(f"[[gate]]: {unknown('metric', asked, names, of='one of -m')}")
+        judged = dict(rule.place)["metric"]
+        if judged not in names:
+            raise ParameterError(f"[[gate]]: {unknown('metric', judged, names, of='one of -m')}")
     log, own = log_or_state(settings)
     given = models_of(log, settings) | settings.keywords(compare, own, but=["by", "passes", "memory", "progress"])
     return call(compare, log, *metrics, **given)

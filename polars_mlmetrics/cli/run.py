@@ -108,7 +108,7 @@ def _run(settings: Settings, command: Command | None) -> int:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
     if code == FOUND and settings.command in CLOSED and not settings.get("quiet"):
-        _said(CLOSED[settings.command], FOUND)
+        _say(CLOSED[settings.command], FOUND)
     return code
 
 
@@ -139,7 +139,7 @@ def _made(settings: Settings) -> tuple[bytes, int]:
     notes = notes_of(code, table, settings) if form.kind == "table" else []
     data = form.deliver(form.render(table, settings, notes))
     for words in found:
-        _said(words, FOUND)
+        _say(words, FOUND)
     return data, FOUND if found or _is_bad(table, settings) else DONE
 
 
@@ -246,7 +246,7 @@ def _answers(settings: Settings) -> Iterator[None]:
 
 def _warned(message: Warning | str, *_: object, **__: object) -> None:
     """A warning as one line; where in the library it comes from says nothing here."""
-    _said(str(message), DONE)
+    _say(str(message), DONE)
 
 
 def _failed(error: BaseException, *, debug: bool) -> int:
@@ -258,8 +258,8 @@ def _failed(error: BaseException, *, debug: bool) -> int:
     if isinstance(error, MetricError) and error.remedy:  # files can be read, and differ
         code = NO_TABLE
     if code is None:
-        return _said(f"unexpected {type(error).__name__}: {words_of(error)} (--debug shows where).", NO_TABLE)
-    return _said(_words(error), code)
+        return _say(f"unexpected {type(error).__name__}: {words_of(error)} (--debug shows where).", NO_TABLE)
+    return _say(_words(error), code)
 
 
 def _words(error: BaseException) -> str:
@@ -271,7 +271,7 @@ def _words(error: BaseException) -> str:
     return str(error)
 
 
-def _said(text: str, code: int) -> int:
+def _say(text: str, code: int) -> int:
     # A message shows names as Python writes them, so a backslash is one already.
     shown = "".join(letter if letter.isprintable() else visible(letter) for letter in " ".join(text.split()))
     sys.stderr.write(f"mlm: {shown}\n")

@@ -95,11 +95,11 @@ def _of_rules(table: pl.DataFrame, settings: Settings, is_cut: bool) -> Shown:
     table = _named(without_numbers(table), settings).with_columns(pl.col("reason").str.replace_all(LONG, "$1"))
     if not is_cut or table.height <= MOST:
         return Shown(table)
-    told = _listed(table["status"].cast(pl.String).value_counts(sort=True).rows())
+    counted = _listed(table["status"].cast(pl.String).value_counts(sort=True).rows())
     stopped = table.filter(pl.col("status") != "pass")
     if stopped.height > MOST:
-        return _cut(Shown(stopped), of=told)
-    return Shown(stopped if stopped.height else table.head(FIRST), None, f"{told} (-f table shows all)")
+        return _cut(Shown(stopped), of=counted)
+    return Shown(stopped if stopped.height else table.head(FIRST), None, f"{counted} (-f table shows all)")
 
 
 def _of_points(table: pl.DataFrame, settings: Settings, is_cut: bool) -> Shown:
@@ -189,11 +189,11 @@ def _named(table: pl.DataFrame, settings: Settings) -> pl.DataFrame:
     is_sliced = {"sliced_by", "slice"} <= set(table.columns)
     ends = [f"{name}_{end}" for name in table.columns for end in ("low", "high") if f"{name}_{end}" in table.columns]
     nowhere = [name for name in ends if table.height and table[name].null_count() == table.height]
-    table = table.drop(*_told(settings), *nowhere, strict=False)
+    table = table.drop(*_redundant(settings), *nowhere, strict=False)
     return table.with_columns(WHOLE_NAMED) if is_sliced else table
 
 
-def _told(settings: Settings) -> list[str]:
+def _redundant(settings: Settings) -> list[str]:
     """The columns that tell nothing more: those of slices, beside the slice in words, and of no intervals."""
     columns = set(settings.sliced())
     no_interval = OF_INTERVALS if settings.get("tidy") and settings.get("ci") is None else ()

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from mlm_command.options import COMMANDS, Command
 
@@ -45,11 +45,12 @@ def parsed(argv: Sequence[str], *, as_on_terminal: bool = False) -> argparse.Nam
     options, rest = parser.parse_known_args(argv)
     command = commands.get(options.command or "", parser)
     if rest:
-        command.error(f"unrecognized arguments: {' '.join(rest)}")
+        meant = _nearest(rest[0].partition("=")[0], command._option_string_actions)
+        command.error(f"unrecognized arguments: {' '.join(rest)}{meant}")
     if options.command in (None, "help"):
         about = vars(options).get("about")
         if about is not None and about not in commands:
-            parser.error(f"argument COMMAND: invalid choice: {about!r}")
+            parser.error(f"argument COMMAND: invalid choice: {about!r}{_nearest(about, commands)}")
         commands.get(about or "", parser).print_help(sys.stdout)
         parser.exit(0)
     options.as_on_terminal = as_on_terminal
@@ -168,25 +169,22 @@ class Parser(argparse.ArgumentParser):
         elif message.endswith("required: STATE"):
             message = f"a state is missing: put files before the options, as in {self.prog} STATE --by model."
         else:
-            message = f"{_with_nearest(message, self)} Type: {self.prog} --help"
+            message = f"{message}{'' if message.endswith(('.', '?')) else '.'} Type: {self.prog} --help"
         self.exit(2, f"mlm: {' '.join(message.split())}\n")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Refuse a value that is not one of those that can be chosen."""
+        if action.choices is not None and value not in action.choices:
+            raise argparse.ArgumentError(action, f"invalid choice: {value!r}{_nearest(value, action.choices)}")
 
     def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
         """Write help and errors; that of argparse is silent where the output is full or closed."""
         (file or sys.stderr).write(message)
 
 
-def _with_nearest(message: str, parser: argparse.ArgumentParser) -> str:
-    """An error of argparse, with the nearest of what could have been typed."""
+def _nearest(given: str, known: Iterable[str]) -> str:
+    """The end of an error about something that is not known: what may have been meant."""
     from difflib import get_close_matches
 
-    typed, known = "", list(parser._option_string_actions)
-    if "invalid choice: " in message:
-        typed = message.split("'")[1]
-        message = message.partition(" (choose from")[0]
-        message = message if typed in message else f"{message} {typed!r}"
-        known = [str(choice) for action in parser._actions for choice in action.choices or ()]
-    elif "unrecognized arguments: " in message:
-        typed = message.rpartition("arguments: ")[2].split()[0].partition("=")[0]
-    near = get_close_matches(typed, known, n=1)
-    return f"{message}: did you mean {near[0]}?" if near else f"{message}."
+    near = get_close_matches(given, list(known), n=1)
+    return f": did you mean {near[0]}?" if near else "."

@@ -33,7 +33,7 @@ class MetricError(ValueError):
     """Something is wrong with a metric, its roles or its table."""
 
     remedy = ""
-    """The end of the message where files differ: what to type in Python. A command says another one there."""
+    """The end of the message where files differ: what makes them alike."""
     parameter: str | None = None
     """The parameter of the call that the error is about, where it is about one."""
     roles: Sequence[str] = ()
@@ -48,7 +48,8 @@ class MetricError(ValueError):
         return self
 
     def with_remedy(self, remedy: str) -> Self:
-        """An error whose message goes on with this."""
+        """An error whose message goes on with this, or with what makes files alike for a command."""
+        remedy = Spelling.remedy or remedy
         error = type(self)(f"{self} {remedy}")
         error.remedy = remedy
         return error
@@ -83,16 +84,19 @@ class Spelling:
 
     options: Mapping[str, str] | None = None
     """The options of the command that runs, by the parameters that they stand for."""
+    remedy = ""
+    """The words of a command on files that differ."""
 
 
 @contextmanager
-def spelled_as(options: Mapping[str, str]) -> Iterator[None]:
-    """Name parameters as the options of a command in all messages that are made meanwhile."""
-    before, Spelling.options = Spelling.options, options
+def spelled_as(options: Mapping[str, str], remedy: str = "") -> Iterator[None]:
+    """Name parameters as the options of a command, and its remedy, in all messages that are made meanwhile."""
+    before = Spelling.options, Spelling.remedy
+    Spelling.options, Spelling.remedy = options, remedy
     try:
         yield
     finally:
-        Spelling.options = before
+        Spelling.options, Spelling.remedy = before
 
 
 def is_on_command_line() -> bool:

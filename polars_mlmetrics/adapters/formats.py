@@ -43,6 +43,11 @@ def format_of(paths: Sequence[Place]) -> Format:
     return kinds[0]
 
 
+def kind_of(path: Place) -> Format:
+    """The format that the suffix of a file says; parquet where it says none."""
+    return SUFFIXES.get(path.suffix.lower(), "parquet")
+
+
 def _format_of_one(path: Place) -> Format:
     kind = SUFFIXES.get(path.suffix.lower())
     if kind is None:

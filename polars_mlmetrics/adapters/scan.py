@@ -13,7 +13,7 @@ import polars as pl
 from polars.exceptions import PolarsError
 
 from polars_mlmetrics.adapters.agreement import common_schema, read_as
-from polars_mlmetrics.adapters.formats import FORMATS, SUFFIXES, TEXTS, FileReader, Format, Missing, format_of
+from polars_mlmetrics.adapters.formats import FORMATS, SUFFIXES, TEXTS, FileReader, Format, Missing, format_of, kind_of
 from polars_mlmetrics.adapters.table_formats import (
     IcebergTable,
     Version,
@@ -204,7 +204,7 @@ def scan_each(
 
     A column of a file wins over a folder of its name. A file is parquet if nothing says what it is.
     """
-    kinds: list[Format] = [given or SUFFIXES.get(file.path.suffix.lower(), "parquet") for file in files]
+    kinds: list[Format] = [given or kind_of(file.path) for file in files]
     # Folders of csv files say no more of types than the files do.
     texts = {name: dtype for name, dtype in types.items() if dtype == pl.String} if {*kinds} == {"csv"} else {}
     keys = _keys_of_folders(files, None, texts) if files else pl.DataFrame()

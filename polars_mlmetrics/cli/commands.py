@@ -19,7 +19,7 @@ from polars_mlmetrics.cli.calls import Call, Code, call
 from polars_mlmetrics.cli.conditions import where
 from polars_mlmetrics.cli.expected import OWN_PROBLEMS
 from polars_mlmetrics.cli.gates import gate_of, gate_of_file, gates_in
-from polars_mlmetrics.cli.logs import against, given_paths, groups_of, log_of, log_or_state, preparation, states_of
+from polars_mlmetrics.cli.logs import given_paths, log_of, log_or_state, models_of, preparation, states_of
 from polars_mlmetrics.cli.metric_texts import metrics_in
 from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.data.roles import MODEL
@@ -29,10 +29,22 @@ from polars_mlmetrics.states.state import state
 from polars_mlmetrics.states.state_files import write_state
 from polars_mlmetrics.states.update import update_states
 
+OVER = ("over", "the columns of the slices: --over country")
+NEEDS = {
+    "gap": [OVER],
+    "decompose": [OVER],
+    "slices": [("features", "the columns to search: --features country device")],
+    "curve": [("kind", "its kind: --kind roc (or pr, det, gain, threshold, decision, calibration, scores)")],
+}
+"""The options that a command cannot do without, in words; the parser does not ask for them, as a file may give them."""
+
 
 def call_of(settings: Settings) -> Call:
     """The call that a command is."""
-    return CALLS[settings.get("command")](settings)
+    for option, about in NEEDS.get(settings.command, ()):
+        if not settings.get(option):
+            raise ParameterError(f"{settings.command} needs {about}.")
+    return CALLS[settings.command](settings)
 
 
 def _check(settings: Settings) -> Call:
@@ -55,12 +67,7 @@ def _of_models(
 ) -> Call:
     """The call of a verb that tells models apart: of a log, or of the states that hold its options."""
     log, own = log_or_state(settings)
-    between = settings.get("between")
-    models = (
-        against(log, settings, settings.get("command"))
-        if has_baseline
-        else ({"between": between} if between else {}) | groups_of(settings, between or MODEL)
-    )
+    models = models_of(log, settings, has_baseline=has_baseline)
     but = ["by", *named.pop("but", [])]
     return call(verb, log, *given, **(named | models | settings.keywords(verb, own, but=but)))
 
@@ -74,7 +81,6 @@ def _rank(settings: Settings) -> Call:
 
 
 def _gap(settings: Settings) -> Call:
-    _check_over(settings)
     log, own = log_or_state(settings)
     metrics = _metrics(settings)
     given = metrics[0] if len(metrics) == 1 else metrics
@@ -82,13 +88,7 @@ def _gap(settings: Settings) -> Call:
 
 
 def _decompose(settings: Settings) -> Call:
-    _check_over(settings)
     return _of_models(settings, decompose, _one_metric(settings), between=MODEL).method("collect")
-
-
-def _check_over(settings: Settings) -> None:
-    if not settings.get("over"):
-        raise ParameterError(f"{settings.get('command')} needs the columns of the slices: --over country.")
 
 
 def _drift(settings: Settings) -> Call:
@@ -102,7 +102,7 @@ def _one_metric(settings: Settings) -> Code:
     """The metric of a command that looks at one; of those that a file has for all commands, the first."""
     metrics = _metrics(settings)
     if len(metrics) > 1 and settings.options["metrics"]:
-        command = settings.get("command")
+        command = settings.command
         raise ParameterError(f"{command} looks at one metric, and {len(metrics)} are given: run it once for each.")
     return metrics[0]
 
@@ -110,36 +110,25 @@ def _one_metric(settings: Settings) -> Code:
 def _slices(settings: Settings) -> Call:
     log, own = log_or_state(settings)
     metric = _one_metric(settings)
-    if not settings.get("features"):
-        raise ParameterError("slices needs the columns to search: --features country device.")
     # A file that serves other commands may have a baseline: slices that became worse are found where one is typed.
     is_change = settings.options["baseline"] is not None
     named = settings.keywords(find_slices, own, but=["features", *([] if is_change else ["pairs"])])
     if is_change:
-        change = against(log, settings, "slices")
+        change = models_of(log, settings)
         named |= {name: change[name] for name in ("between", "baseline") if name in change}
     return call(find_slices, log, metric, settings.get("features"), **named)
 
 
 def _curve(settings: Settings) -> Call:
-    kind = settings.get("kind")
-    if kind is None:
-        raise ParameterError(
-            "curve needs its kind: --kind roc (or pr, det, gain, threshold, decision, calibration, scores)."
-        )
-    log, own = log_or_state(settings)
+    kind, (log, own) = settings.get("kind"), log_or_state(settings)
     metrics = metrics_in(settings) if kind == "threshold" or settings.options["metrics"] else []
     # A file that serves other commands has intervals, clusters and passes, which not every curve takes.
     is_typed = {name: settings.options[name] is not None for name in ("ci", "cluster", "passes")}
     has_ci = is_typed["ci"] or (kind in WITH_INTERVALS and settings.get("ci") is not None)
-    takes = {
-        "ci": has_ci,
-        "cluster": has_ci or is_typed["cluster"],
-        "passes": settings.get("bins") is not None or kind in OF_BINS or is_typed["passes"],
-    }
-    but = [name for name, is_taken in takes.items() if not is_taken] + (
-        [] if takes["passes"] else ["memory", "progress"]
-    )
+    is_split = is_typed["passes"] or kind in OF_BINS or settings.get("bins") is not None
+    takes = {"ci": has_ci, "cluster": has_ci or is_typed["cluster"]}
+    takes |= dict.fromkeys(("passes", "memory", "progress"), is_split)
+    but = [name for name, is_taken in takes.items() if not is_taken]
     return call(curve, log, kind, *metrics, **settings.keywords(curve, own, but=but)).method("collect")
 
 

@@ -33,23 +33,22 @@ class Missing(NamedTuple):
     wanted: Sequence[str]
     lacking: Sequence[str]
 
-    def beside(self, files: Sequence[str]) -> Missing:
-        """The values that lack, but for those of which a file is named, with a problem of its own."""
-        return self._replace(lacking=[value for value in self.lacking if not any(value in file for file in files)])
-
     @property
     def places(self) -> list[str]:
         """The values with their key."""
         return [f"{self.column}={value}" for value in self.lacking]
 
 
-def missing_in(frame: pl.LazyFrame, files: Sequence[str], settings: Settings) -> list[Missing]:
-    """The rules of which a value is not there; `files` are the names of files that hold rows."""
+def missing_in(frame: pl.LazyFrame, files: Sequence[str], settings: Settings, bad: Sequence[str] = ()) -> list[Missing]:
+    """The rules of which a value is not there; `files` are the names of files that hold rows.
+
+    A bad file has a problem of its own, and so no value that stands in its name is missed.
+    """
     found, schema = [], frame.collect_schema()
     if is_state(schema):  # of whose columns only the groups are those of a log
         frame = frame.select(Contents.of(schema).by)
         schema = frame.collect_schema()
-    known = settings.options.get("ignore") or settings.file.get("ignore") or []
+    accepted = settings.options.get("ignore") or settings.file.get("ignore") or []
     with settings.naming("expect"):
         for text in settings.get("expect") or []:
             column, wanted = _read(text)
@@ -59,13 +58,9 @@ def missing_in(frame: pl.LazyFrame, files: Sequence[str], settings: Settings) ->
                 check_columns([column], schema, what="column of expect")
                 values = pl.col(column).dt.date() if isinstance(schema[column], pl.Datetime) else pl.col(column)
                 seen = set(frame.select(values.cast(pl.String).drop_nulls().unique()).collect().to_series())
-            found.append(
-                Missing(
-                    column,
-                    wanted,
-                    [value for value in wanted if value not in seen and f"{column}={value}" not in known],
-                )
-            )
+            lacking = [value for value in wanted if value not in seen and f"{column}={value}" not in accepted]
+            lacking = [value for value in lacking if not any(value in name for name in bad)]
+            found.append(Missing(column, wanted, lacking))
     return [each for each in found if each.lacking]
 
 

@@ -8,26 +8,25 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from pathlib import PurePath
-from typing import Any, NamedTuple
+from typing import Any
 
 import polars as pl
 from polars.exceptions import PanicException, PolarsError
 
-from polars_mlmetrics.adapters.formats import SUFFIXES, FileReader
+from polars_mlmetrics.adapters.formats import FileReader, kind_of
 from polars_mlmetrics.checks.check import COLUMNS
 from polars_mlmetrics.cli.calls import Call, call
 from polars_mlmetrics.cli.expected import FILE, Missing, missing_in
-from polars_mlmetrics.cli.logs import STDIN, scan_of
+from polars_mlmetrics.cli.logs import STDIN, files_of, scan_of
 from polars_mlmetrics.cli.prepare import TYPES, Preparation
 from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.data.frames import SOURCE, is_state
 from polars_mlmetrics.data.roles import MODEL, checked_roles
-from polars_mlmetrics.errors import FileError, MetricError, hides_values, shown_values, some
+from polars_mlmetrics.errors import FileError, MetricError, hides_values, shown_values, some, words_of
 from polars_mlmetrics.formula.arithmetic import ratio
-from polars_mlmetrics.places.finding import AnyFound, found_files, places_of
+from polars_mlmetrics.places.finding import AnyFound, places_of
 from polars_mlmetrics.places.fingerprints import digest_in, fingerprint_of, name_in
 from polars_mlmetrics.places.tables import is_delta
-from polars_mlmetrics.states.folders import REMOTE_LOG
 from polars_mlmetrics.states.state_files import scan_states
 
 OF_READ_FILES = ("file_differs", "file_without_rows")
@@ -38,28 +37,13 @@ MOST_TEXTS = 4
 """So many texts of a column of numbers are named, for `map`."""
 
 
-class FileProblem(NamedTuple):
-    """A problem of a file."""
-
-    severity: str
-    problem: str
-    file: str
-    meaning: str
-    fix: str
-
-    @property
-    def row(self) -> dict[str, Any]:
-        """The problem as a row of `check`."""
-        row = self._asdict()
-        return row | {"examples": [row.pop("file")]}
-
-
 class LogFiles:
     """The files of a log, those that can be read, and the problems of all."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings, self._steps, self._store = settings, Preparation(settings), settings.store()
-        self.problems: list[FileProblem] = []
+        self.rows: list[dict[str, Any]] = []
+        """A row for each problem, as `check` has them."""
         self.n_files = 0
         self.unread: list[str] = []
         """The columns in which files differ, and which no command reads."""
@@ -70,13 +54,11 @@ class LogFiles:
         paths = settings.get("logs")
         if not paths or STDIN in paths or any(is_delta(path, self._store) for path in paths):
             return
-        self._places, unusable = places_of(paths, self._store), list[FileError]()
-        suffixes = None if settings.get("format") else SUFFIXES
-        how: dict[str, Any] = {"skip": self._steps.skip, "unusable": unusable, "deep": True}
-        files = found_files(paths, suffixes, instead=REMOTE_LOG, store=self._store, **how)
-        for error in unusable:
-            self._add("file_empty", error.parameter or "", str(error))
+        self._places, unusable = places_of(paths, self._store), dict[str, FileError]()
+        files = files_of(settings, self._steps, unusable)
         self.n_files = len(files) + len(unusable)
+        for path, error in unusable.items():
+            self._add("file_empty", path, str(error))
         if self.n_files == 1 and files:  # check itself says what is wrong with it
             self.readable[files[0]] = 1
             return
@@ -92,7 +74,8 @@ class LogFiles:
     def _add(self, problem: str, file: object, meaning: str, fix: str = "", severity: str = "error") -> None:
         name = PurePath(str(file)).name
         fix = fix or f"skip = [{json.dumps(name, ensure_ascii=False)}]"
-        self.problems.append(FileProblem(severity, problem, str(file), meaning, f"[prepare] {fix}"))
+        row = {"severity": severity, "problem": problem, "meaning": meaning, "fix": f"[prepare] {fix}"}
+        self.rows.append({**row, "count": 1, "share": self.n_files, "of": "files", "examples": [str(file)]})
 
     @property
     def names(self) -> list[str]:
@@ -102,15 +85,15 @@ class LogFiles:
     @property
     def bad(self) -> list[str]:
         """The files that no command can read, or that would count twice."""
-        return [each.file for each in self.problems if each.problem not in OF_READ_FILES]
+        return [file for row in self.rows if row["problem"] not in OF_READ_FILES for file in row["examples"]]
 
     @property
     def bad_names(self) -> list[str]:
         """The names of the files with a problem."""
-        return [PurePath(each.file).name for each in self.problems]
+        return [PurePath(file).name for row in self.rows for file in row["examples"]]
 
     def _read(self, file: AnyFound) -> None:
-        kind = self._settings.get("format") or SUFFIXES.get(file.path.suffix.lower(), "parquet")
+        kind = self._settings.get("format") or kind_of(file.path)
         try:
             reader = FileReader(kind, None, "raise", self._places)
             reader.schema_of(file.path)
@@ -138,7 +121,7 @@ class LogFiles:
         """Files of another format than most: update alone reads several."""
         if self._settings.get("format"):
             return
-        kinds = {file: SUFFIXES.get(file.path.suffix.lower(), "parquet") for file in self.readable}
+        kinds = {file: kind_of(file.path) for file in self.readable}
         usual = Counter(kinds.values()).most_common(1)[0][0] if kinds else ""
         for file, kind in kinds.items():
             if kind != usual:
@@ -167,7 +150,7 @@ class LogFiles:
                 fix = mended or ("" if is_read else f"drop = [{json.dumps(name, ensure_ascii=False)}]")
                 severity = "error" if is_read else "warning"
                 self.unread += [] if is_read or name in self.unread else [name]
-                self._add("file_differs", file.path, f"{file.path} {words}", fix, severity)
+                self._add("file_differs", file.path, f"{file.path} {words}.", fix, severity)
 
     def _schema(self, file: AnyFound) -> pl.Schema | None:
         own: Mapping[str, Any] = {}
@@ -176,7 +159,8 @@ class LogFiles:
             own = rows.value.collect_schema()
             found: pl.Schema = self._steps.of_file(rows).value.collect_schema()
         except (MetricError, PolarsError) as error:
-            self._unprepared.append((file, str(error).splitlines()[0], own))
+            words = str(error) if isinstance(error, MetricError) else words_of(error)
+            self._unprepared.append((file, words, own))
             return None
         return found
 
@@ -193,7 +177,7 @@ class LogFiles:
         texts = rows.select(pl.col(name).filter(is_none).drop_nulls().unique().sort()).collect().to_series()
         if texts.is_empty():
             return meaning, step
-        words = f"{meaning.removesuffix('.')}, and {shown_values(texts)} cannot be read as numbers."
+        words = f"{meaning}, and {shown_values(texts)} cannot be read as numbers"
         if len(texts) > MOST_TEXTS or hides_values():
             return words, ""
         pairs = [*(f"{json.dumps(text, ensure_ascii=False)} = ..." for text in texts), '"0" = 0', '"1" = 1']
@@ -209,13 +193,6 @@ class LogFiles:
         named = [str(root) for role in table.values().values() for root in role.meta.root_names()]
         return [*table.sample, table.label, *named, *self._settings.groups(), *self._settings.sliced(), MODEL]
 
-    # -- rows of check -------------------------------------------------------------------------------------------------
-
-    def rows(self) -> list[dict[str, Any]]:
-        """A row for each problem, as `check` has them."""
-        counted = {"count": 1, "share": self.n_files, "of": "files"}
-        return [{**each.row, **counted} for each in self.problems]
-
 
 def _differences(schema: Mapping[str, Any], usual: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     """The columns in which a file differs, in words, and the step that makes it alike, if there is one."""
@@ -226,16 +203,16 @@ def _differences(schema: Mapping[str, Any], usual: Mapping[str, Any]) -> Iterato
         if renamed is not None:
             others.remove(renamed)
             cast = f"; {_cast(name, usual)}" if schema[renamed] != usual[name] else ""
-            words = f"has {renamed!r} ({schema[renamed]}), and other files have {name!r} ({usual[name]})."
+            words = f"has {renamed!r} ({schema[renamed]}), and other files have {name!r} ({usual[name]})"
             yield name, words, _step("rename", renamed, name) + cast
         else:
-            yield name, f"lacks {name!r}, which other files have.", ""
+            yield name, f"lacks {name!r}, which other files have", ""
     for name in others:
-        yield name, f"has {name!r}, which other files lack.", ""
+        yield name, f"has {name!r}, which other files lack", ""
     for name in schema:
         if name in usual and schema[name] != usual[name]:
             step = "" if schema[name].is_nested() else _cast(name, usual)
-            yield name, f"has {name!r} as {schema[name]}, other files as {usual[name]}.", step
+            yield name, f"has {name!r} as {schema[name]}, other files as {usual[name]}", step
 
 
 def _is_like(one: pl.DataType, other: pl.DataType) -> bool:
@@ -266,7 +243,7 @@ def check_with_files(settings: Settings, made: Callable[[Settings], Call]) -> tu
     """
     files = LogFiles(settings)
     settings = settings.without(files.bad)
-    rows = files.rows()
+    rows = [*files.rows]
     try:
         checked = made(settings)
         found = _found(checked, files.unread)
@@ -274,23 +251,24 @@ def check_with_files(settings: Settings, made: Callable[[Settings], Call]) -> tu
         if not rows:
             raise
         checked, found = None, pl.DataFrame(schema=COLUMNS)
-    lacking = missing_in(checked.given[0].value.lazy(), files.names, settings) if checked is not None else []
-    for each in (each.beside(files.bad_names) for each in lacking):
-        if not each.lacking:
-            continue
-        rows.append(
-            {
-                "severity": "error", "problem": "value_missing", "count": len(each.lacking),
-                "share": len(each.wanted), "of": "values", "examples": each.places,
-                "meaning": f"No row has {some(each.places)}, which a rule of expect names.",
-                "fix": f"ignore = {json.dumps(each.places)}",
-            }
-        )  # fmt: skip
+    if checked is not None:
+        log = checked.given[0].value.lazy()
+        rows += map(_row_of, missing_in(log, files.names, settings, files.bad_names))
     ignored = settings.get("ignore") or []
     rows = [row | ({"severity": "ignored"} if row["problem"] in ignored else {}) for row in rows]
     own = pl.DataFrame(rows, schema=COLUMNS).with_columns(share=ratio(pl.col("count"), pl.col("share")))
     table = pl.concat([own, found]).sort("severity", maintain_order=True)
     return checked, table
+
+
+def _row_of(missing: Missing) -> dict[str, Any]:
+    """The values of a rule that lack, as a row of `check`."""
+    return {
+        "severity": "error", "problem": "value_missing", "count": len(missing.lacking),
+        "share": len(missing.wanted), "of": "values", "examples": missing.places,
+        "meaning": f"No row has {some(missing.places)}, which a rule of expect names.",
+        "fix": f"ignore = {json.dumps(missing.places)}",
+    }  # fmt: skip
 
 
 def _found(checked: Call, unread: Sequence[str]) -> pl.DataFrame:
@@ -343,8 +321,8 @@ def update_with_values(found: pl.DataFrame, settings: Settings) -> tuple[pl.Data
     if settings.get("expect") and "value_missing" not in ignored:
         folder = settings.get("into")
         states = call(scan_states, folder, **settings.opened(folder)).value
-        lacking = missing_in(states, names, settings)
-    places = [place for each in lacking for place in each.beside(empty).places]
+        lacking = missing_in(states, names, settings, empty)
+    places = [place for each in lacking for place in each.places]
     rows = pl.DataFrame({"path": places}, schema={"path": pl.String}).with_columns(status=pl.lit("missing"))
     words = [*(f"{path} has no rows." for path in empty), *(f"no row has {place}." for place in places)]
     return (pl.concat([found, rows], how="diagonal") if places else found), words

@@ -59,7 +59,7 @@ class Form(NamedTuple):
         kind = settings.get("form") or _of_file(file) or ("table" if on_terminal and not spreadsheet else "csv")
         if spreadsheet and kind != "csv":
             raise ParameterError("--for-spreadsheet is about csv: leave it out, or add -f csv.")
-        if kind in OF_PIPELINES and settings.get("command") not in ("check", "gate"):
+        if kind in OF_PIPELINES and settings.command not in ("check", "gate"):
             raise ParameterError(f"{kind} is a form of what `mlm gate` and `mlm check` found: take csv or json.")
         if kind == "parquet" and on_terminal:
             raise ParameterError("parquet cannot be shown on a terminal: add -o FILE.parquet.")
@@ -99,41 +99,40 @@ class Form(NamedTuple):
         if self.kind == "json":
             return _json(table)
         if self.kind in OF_PIPELINES:
-            command = settings.get("command")
-            found = outcomes(table, command)
-            return junit(found, command) if self.kind == "junit" else github(found)
-        if self.kind == "table" and settings.get("command") == "check":
+            found = outcomes(table, settings.command)
+            return junit(found, settings.command) if self.kind == "junit" else github(found)
+        if self.kind == "table" and settings.command == "check":
             is_quick = settings.get("thorough") is False
             return problem_lines(table, self.width, is_quick=is_quick, colour=self.colour)
         shown = Shown.of(table, settings, is_cut=self.is_cut)
         if self.kind == "md":
-            return TextTable(shown.table, self.digits, shown.gap).markdown()
+            return TextTable.of(shown.table, self.digits, shown.gap).markdown()
         footer = f"{fill(shown.footer, self.width)}\n" if shown.footer else ""
         if footer and shown.table.is_empty():
             return footer
         footer = f"\n{footer}" if footer else ""
-        if settings.get("command") == "gate":
+        if settings.command == "gate":
             return self._of_rules(shown) + footer
         return self._fitted(shown).text(self.width, colour=self.colour) + footer
 
     def _of_rules(self, shown: Shown) -> str:
         """The lines of a gate; where they are too wide, below each rule."""
-        short = TextTable(shown.table, self.digits, shown.gap)
+        short = TextTable.of(shown.table, self.digits, shown.gap)
         if short.fits(self.width) or "rule" not in shown.table.columns:
             return short.text(self.width, colour=self.colour)
         rules = shown.table["rule"].to_list()
         if shown.gap is not None:
             rules.insert(shown.gap, rules[shown.gap])
-        rows = TextTable(shown.table.drop("rule"), self.digits, shown.gap)
+        rows = TextTable.of(shown.table.drop("rule"), self.digits, shown.gap)
         return rows.under_headings(rules, self.width, colour=self.colour)
 
     def _fitted(self, shown: Shown) -> TextTable:
         """A table that fits in the width, if it can be had by leaving out what can be spared, or by turning it."""
-        short = TextTable(shown.table, self.digits, shown.gap)
+        short = TextTable.of(shown.table, self.digits, shown.gap)
         for place in range(len(shown.spared)):
             if short.fits(self.width):
                 return short
-            short = TextTable(shown.table.drop(shown.spared[: place + 1]), self.digits, shown.gap)
+            short = TextTable.of(shown.table.drop(shown.spared[: place + 1]), self.digits, shown.gap)
         turned = short.turned() if shown.may_turn and not short.fits(self.width) else None
         return turned if turned is not None and turned.fits(self.width) else short
 

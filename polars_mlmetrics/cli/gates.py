@@ -22,7 +22,7 @@ from polars_mlmetrics.analysis.gate import gate, is_value
 from polars_mlmetrics.analysis.rules import BASELINE, warn
 from polars_mlmetrics.checks.statuses import FIRST, LAST
 from polars_mlmetrics.cli.calls import Call, Code, Lambda, call, code_of, col, dtype_code, operation
-from polars_mlmetrics.cli.logs import against, log_or_state
+from polars_mlmetrics.cli.logs import log_or_state, models_of
 from polars_mlmetrics.cli.metric_texts import metrics_in
 from polars_mlmetrics.cli.pipelines import NUMBERS
 from polars_mlmetrics.cli.settings import OF_LOG, Settings
@@ -79,11 +79,8 @@ class Gate:
         earlier = {} if self.earlier is None else {"baseline": _part(self.earlier, place)}
         return call(gate, _part(table, place), tried, **self.named, **earlier)
 
-    def numbers(self) -> list[pl.DataFrame]:
-        """The numbers behind each rule and row: the value, the bound, the baseline and the difference from it."""
-        return [self._numbers_of(rule) for rule in self.rules]
-
-    def _numbers_of(self, rule: Written) -> pl.DataFrame:
+    def numbers_of(self, rule: Written) -> pl.DataFrame:
+        """The numbers behind a rule in each row: the value, the bound, the baseline and the difference from it."""
         rows: pl.DataFrame = _part(self.table.giving(lambda: self._rows), rule.place).value
         keys = list(takewhile(lambda name: not is_value(name, rows.schema[name]), rows.columns))
         if self.earlier is not None:
@@ -134,8 +131,8 @@ def gate_of_file(settings: Settings) -> Call | None:
         return None
     own = copy(settings)
     # The question of the rules is that of the file, whatever else is typed.
-    asked = {name: None for name in QUESTION if name in settings.file}
-    own.options = {**settings.options, **dict.fromkeys(OF_GATE), **asked}
+    of_file = [name for name in QUESTION if name in settings.file]
+    own.options = {**settings.options, **dict.fromkeys([*OF_GATE, *of_file])}
     return gate_of(gates_in(own, but))
 
 
@@ -152,7 +149,7 @@ def with_numbers(found: pl.DataFrame, gates: Sequence[Gate]) -> pl.DataFrame:
     """The table of a gate, with the numbers that its rules compared, unless a key has the name of one."""
     if not set(NUMBERS).isdisjoint(found.columns):
         return found
-    numbers = pl.concat([each for one in gates for each in one.numbers()], how="diagonal_relaxed")
+    numbers = pl.concat([one.numbers_of(rule) for one in gates for rule in one.rules], how="diagonal_relaxed")
     keys = [name for name in numbers.columns if name in found.columns]
     return found.join(numbers.unique(keys), on=keys, how="left", nulls_equal=True, maintain_order="left")
 
@@ -194,11 +191,11 @@ def _differences(settings: Settings, rules: Sequence[Written]) -> Call:
     metrics = _metrics(settings)
     names = [metric.value.output_name for metric in metrics]
     for rule in rules:
-        asked = dict(rule.place)["metric"]
-        if asked not in names:
-            raise ParameterError(f"[[gate]]: {unknown('metric', asked, names, of='one of -m')}")
+        judged = dict(rule.place)["metric"]
+        if judged not in names:
+            raise ParameterError(f"[[gate]]: {unknown('metric', judged, names, of='one of -m')}")
     log, own = log_or_state(settings)
-    given = against(log, settings, "gate") | settings.keywords(compare, own, but=["by", "passes", "memory", "progress"])
+    given = models_of(log, settings) | settings.keywords(compare, own, but=["by", "passes", "memory", "progress"])
     return call(compare, log, *metrics, **given)
 
 

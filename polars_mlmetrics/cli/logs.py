@@ -19,8 +19,9 @@ from polars_mlmetrics.cli.prepare import Preparation
 from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.data.door import check_columns, reason
 from polars_mlmetrics.data.frames import is_of_csv, is_state, is_text
+from polars_mlmetrics.data.roles import MODEL
 from polars_mlmetrics.errors import ColumnError, FileError, ParameterError, shown_values, words_of
-from polars_mlmetrics.places.finding import found_files
+from polars_mlmetrics.places.finding import AnyFound, found_files
 from polars_mlmetrics.places.place import Place, is_there
 from polars_mlmetrics.states.folders import REMOTE_LOG
 from polars_mlmetrics.states.state_files import scan_states
@@ -125,7 +126,7 @@ def _made_alike(settings: Settings, steps: Preparation) -> Code:
     read = schema if steps.as_text() and is_of_csv(whole.value) else steps.touched
     found = [reason(schema[name]) for name in read if name in schema]
     differ = [error for error in found if error is not None]
-    files = _files_of(settings, steps.skip) if differ else []
+    files = _files_one_by_one(settings, steps) if differ else []
     if len(files) < 2:
         for error in differ:
             raise error
@@ -148,13 +149,19 @@ def _one_by_one(files: Sequence[Path], settings: Settings, steps: Preparation) -
     return Call("pl.concat", pl.concat, [alike])
 
 
-def _files_of(settings: Settings, skip: Sequence[str]) -> list[Path]:
+def files_of(settings: Settings, steps: Preparation, unusable: dict[str, FileError] | None = None) -> list[AnyFound]:
+    """The files of the log. Errors about single files go to `unusable`, if there is one."""
+    suffixes = None if settings.get("format") else SUFFIXES
+    how: dict[str, Any] = {"instead": REMOTE_LOG, "store": settings.store(), "skip": steps.skip, "deep": True}
+    return found_files(settings.get("logs"), suffixes, unusable=unusable, **how)
+
+
+def _files_one_by_one(settings: Settings, steps: Preparation) -> list[Path]:
     """The files of a log that can be read one by one: files of this machine, in no folders that say a column."""
     paths: list[str] = settings.get("logs")
     if STDIN in paths or is_there(paths):
         return []
-    suffixes = None if settings.get("format") else SUFFIXES
-    files = found_files(paths, suffixes, instead=REMOTE_LOG, deep=True, skip=skip)
+    files = files_of(settings, steps)
     return [] if any("=" in part for file in files for part in file.within[:-1]) else [file.path for file in files]
 
 
@@ -166,17 +173,14 @@ def preparation(settings: Settings) -> dict[str, Any]:
         return skip
 
     def first() -> pl.LazyFrame:
-        suffixes = None if settings.get("format") else SUFFIXES
-        files = found_files(
-            *(settings.get("logs"), suffixes), instead=REMOTE_LOG, store=settings.store(), deep=True, skip=steps.skip
-        )
-        frame: pl.LazyFrame = scan_of(files[0].path.as_posix(), settings, steps).value
+        frame: pl.LazyFrame = scan_of(files_of(settings, steps)[0].path.as_posix(), settings, steps).value
         return frame
 
     texts = {"types": dict.fromkeys(sorted(steps.as_text()), TEXT)} if steps.as_text() else {}
     reads = {"reads": [steps.truths]} if steps.truths else {}
     prepare = Lambda("log", lambda log: steps.filtered(steps.of_log(steps.of_file(log))), first)
-    return {"prepare": prepare} | texts | reads | skip
+    version = {"prepare_version": steps.version} if steps.version else {}
+    return {"prepare": prepare} | version | texts | reads | skip
 
 
 def copies_left_out(settings: Settings) -> tuple[int, int] | None:
@@ -193,18 +197,21 @@ def copies_left_out(settings: Settings) -> tuple[int, int] | None:
 # -- models ------------------------------------------------------------------------------------------------------------
 
 
-def against(log: Code, settings: Settings, command: str) -> dict[str, Any]:
-    """The options that say which models are compared with which baseline, in which groups."""
-    between, baseline = settings.get("between") or "model", settings.get("baseline")
-    if baseline is None:
-        raise ParameterError(f"{command} needs the model that the others are compared with: --baseline MODEL.")
-    schema = log.value.collect_schema()
-    check_columns([between], schema, what="column of models (--between)")
-    named_between = {"between": between} if settings.get("between") else {}
-    return named_between | {"baseline": value_for(baseline, between, schema)} | groups_of(settings, between)
+def models_of(log: Code, settings: Settings, *, has_baseline: bool = True) -> dict[str, Any]:
+    """The options that say which models are compared, with which baseline where there is one, in which groups."""
+    between, baseline = settings.get("between") or MODEL, settings.get("baseline")
+    named: dict[str, Any] = {"between": between} if settings.get("between") else {}
+    if has_baseline:
+        if baseline is None:
+            command = settings.command
+            raise ParameterError(f"{command} needs the model that the others are compared with: --baseline MODEL.")
+        schema = log.value.collect_schema()
+        check_columns([between], schema, what="column of models (--between)")
+        named["baseline"] = value_for(baseline, between, schema)
+    return named | _groups_beside(between, settings)
 
 
-def groups_of(settings: Settings, between: str) -> dict[str, Any]:
+def _groups_beside(between: str, settings: Settings) -> dict[str, Any]:
     """The groups of a comparison. A file that serves other commands too may have the models among its groups."""
     given = settings.keyword("by")
     if settings.options.get("by") is not None or given is None:

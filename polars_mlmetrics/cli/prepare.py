@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -26,45 +28,55 @@ TYPES = (
 ZONED = r"Datetime\[(.+)\]"
 """A time with its zone, as in Datetime[Europe/Berlin]."""
 
+STEPS: dict[str, tuple[Any, str]] = {
+    "rename": (dict, "must be a table of columns, as in rename = { p = 'score' }"),
+    "cast": (dict, "must be a table of columns, as in cast = { score = 'Float64' }"),
+    "map": (dict, "must be a table of columns, as in map = { truth = { yes = 1, no = 0 } }"),
+    "scale": (dict, "must be a table of columns, as in scale = { score = 0.01 }"),
+    "drop": (list, "is a list of columns, as in drop = ['email']"),
+    "skip": (list, "is a list of files, as in skip = ['2026-11-08.parquet']"),
+}
+"""The steps that are tables, or lists of texts."""
+
 
 class Preparation:
     """The steps, read from the settings and checked."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings, self._steps = settings, settings.table("prepare")
-        self.rename: dict[str, str] = self._table("rename", "p = 'score'")
-        self.cast: dict[str, str] = self._table("cast", "score = 'Float64'")
-        self._map: dict[str, Any] = self._table("map", "truth = { yes = 1, no = 0 }")
-        self._scale: dict[str, Any] = self._table("scale", "score = 0.01")
+        self.rename, self.cast, self._map, self._scale, self._drop, self.skip = map(self._step, STEPS)
         with settings.naming("prepare", "rename"):
             if not all(isinstance(name, str) for name in self.rename.values()):
                 raise ParameterError("prepare: rename takes names of columns, as in rename = { p = 'score' }.")
-        self._drop = self._list("drop", "columns", "email")
-        self.skip = self._list("skip", "files", "2026-11-08.parquet")
         typed = settings.options.get("truths")
         self.truths: str | None = self._steps.get("truths") if typed is None else typed
         with settings.naming("prepare", "truths"):
             if not isinstance(self.truths, str | None):
                 raise ParameterError(f"prepare: truths is a file, such as 'truths.parquet', not {self.truths!r}.")
 
-    def _table(self, step: str, example: str) -> dict[str, Any]:
-        found = self._steps.get(step, {})
+    def _step(self, step: str) -> Any:
+        """A table or a list of the file; an empty one where it has none."""
+        kind, words = STEPS[step]
+        found: Any = self._steps.get(step, kind())
         with self._settings.naming("prepare", step):
-            if not isinstance(found, dict):
-                raise ParameterError(f"prepare: {step} must be a table of columns, as in {step} = {{ {example} }}.")
-        return found
-
-    def _list(self, step: str, what: str, example: str) -> list[str]:
-        found = self._steps.get(step, [])
-        with self._settings.naming("prepare", step):
-            if not isinstance(found, list) or not all(isinstance(name, str) for name in found):
-                raise ParameterError(f"prepare: {step} is a list of {what}, as in {step} = [{example!r}].")
+            if not isinstance(found, kind) or (kind is list and not all(isinstance(name, str) for name in found)):
+                raise ParameterError(f"prepare: {step} {words}.")
         return found
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing is to be done."""
         return not self._steps.keys() - {"skip", "truths"} and self.truths is None
+
+    @property
+    def version(self) -> str:
+        """A digest of the steps; empty where there are none.
+
+        To leave out a file changes no number of the others, and a state knows the file of truths itself.
+        """
+        steps = {step: how for step, how in self._steps.items() if step not in ("skip", "truths")}
+        text = json.dumps(steps, sort_keys=True, default=str)
+        return hashlib.sha256(text.encode()).hexdigest()[:12] if steps else ""
 
     @property
     def touched(self) -> list[str]:

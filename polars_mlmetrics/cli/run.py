@@ -58,18 +58,17 @@ BAD: dict[str, tuple[str, dict[str, list[Any]]]] = {
 """The rows that make a command end with exit code 1, by --fail-on."""
 
 ALIKE = "rename and cast of [prepare], in the TOML file of -c, make files alike."
-"""The remedy where files differ: the library names the one in Python."""
+"""The remedy where files differ."""
 
 OF_GATE = {"baseline": "--against FILE, or write a [[gate]] with side = 'difference',"}
 """The need of a rule that reads a baseline."""
 
-IN_FILES = {"skip": "skip of [prepare]"}
+IN_FILES = {"skip": "skip of [prepare]", "prepare_version": "[prepare]"}
 """The parameters that no option stands for."""
 
 CODES: Sequence[tuple[type | tuple[type, ...], int]] = (
     (LockedError, LOCKED),
-    ((OSError, ModuleNotFoundError), NO_FILE),  # the second of the libraries of an extra
-    (FileError, NO_FILE),
+    ((FileError, OSError, ModuleNotFoundError), NO_FILE),  # the last of the libraries of an extra
     ((PolarsError, StateError, TableError, ColumnError), NO_TABLE),
     (MetricError, WRONG_USE),
 )
@@ -87,7 +86,8 @@ def run(options: Namespace, command: Command | None = None) -> int:
     except MetricError as error:
         return _failed(error, debug=bool(vars(options).get("debug")))
     names = {name: action.option_strings[-1] for name, action in settings.options["spelling"].items()}
-    with settings.privacy(), spelled_as(IN_FILES | names | (OF_GATE if settings.get("command") == "gate" else {})):
+    names = IN_FILES | names | (OF_GATE if settings.command == "gate" else {})
+    with settings.privacy(), spelled_as(names, ALIKE):
         return _run(settings, command)
 
 
@@ -95,7 +95,7 @@ def _run(settings: Settings, command: Command | None) -> int:
     debug = bool(settings.get("debug"))
     try:
         _check_threads()
-        if command is not None and settings.get("command") == "demo":
+        if command is not None and settings.command == "demo":
             return demo(settings, command)
         with _answers(settings), warnings.catch_warnings():
             warnings.simplefilter("always", UserWarning)
@@ -107,8 +107,8 @@ def _run(settings: Settings, command: Command | None) -> int:
         sys.stdout.flush()
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
-    if code == FOUND and settings.get("command") in CLOSED and not settings.get("quiet"):
-        _said(CLOSED[settings.get("command")], FOUND)
+    if code == FOUND and settings.command in CLOSED and not settings.get("quiet"):
+        _say(CLOSED[settings.command], FOUND)
     return code
 
 
@@ -124,9 +124,9 @@ def _check_threads() -> None:
 
 def _made(settings: Settings) -> tuple[bytes, int]:
     """The output of a command, and its exit code."""
-    command, shows = settings.get("command"), settings.get("show_python")
-    if command == "metrics":
-        return _catalogue(settings), DONE
+    command, shows = settings.command, settings.get("show_python")
+    if command == "metrics" and settings.get("metric") is not None:
+        return Form.of(settings).deliver(_explained(settings.get("metric")).encode()), DONE
     if command == "report":
         files, made = report_files(settings), report_program if shows else write_reports
         return made(call_of(settings), files, settings), DONE
@@ -139,7 +139,7 @@ def _made(settings: Settings) -> tuple[bytes, int]:
     notes = notes_of(code, table, settings) if form.kind == "table" else []
     data = form.deliver(form.render(table, settings, notes))
     for words in found:
-        _said(words, FOUND)
+        _say(words, FOUND)
     return data, FOUND if found or _is_bad(table, settings) else DONE
 
 
@@ -150,6 +150,13 @@ Made = tuple[Call | None, pl.DataFrame, list[str]]
 def _plain(settings: Settings) -> Made:
     code = call_of(settings)
     return code, code.value, []
+
+
+def _metrics(settings: Settings) -> Made:
+    """A row for each metric."""
+    rows = [(name, CATALOGUE[name].best, CATALOGUE[name].first_sentence) for name in sorted(CATALOGUE)]
+    schema = {"metric": pl.String, "best": pl.String, "what it is": pl.String}
+    return None, pl.DataFrame(rows, schema=schema, orient="row"), []
 
 
 def _check(settings: Settings) -> Made:
@@ -170,16 +177,13 @@ def _update(settings: Settings) -> Made:
     return code, *update_with_values(code.value, settings)
 
 
-TABLES: dict[str, Callable[[Settings], Made]] = {"check": _check, "gate": _gate, "update": _update}
-"""The commands that find more than their call does; the tables of others are what their calls give."""
-
-
-def _catalogue(settings: Settings) -> bytes:
-    form = Form.of(settings)
-    name = settings.get("metric")
-    if name is None:
-        return form.deliver(form.render(_metrics_table(), settings))
-    return form.deliver(_explained(name, get_terminal_size().columns).encode())
+TABLES: dict[str, Callable[[Settings], Made]] = {
+    "check": _check,
+    "gate": _gate,
+    "metrics": _metrics,
+    "update": _update,
+}
+"""The commands whose tables are not just what a call gives."""
 
 
 def _state(settings: Settings) -> bytes:
@@ -191,25 +195,19 @@ def _state(settings: Settings) -> bytes:
 
 
 def _is_bad(table: pl.DataFrame, settings: Settings) -> bool:
-    if settings.get("command") not in BAD:
+    if settings.command not in BAD:
         return False
-    column, by_severity = BAD[settings.get("command")]
+    column, by_severity = BAD[settings.command]
     severities = by_severity[settings.get("fail_on") or "error"]
     return not table.filter(pl.col(column).cast(pl.String).is_in(severities)).is_empty()
 
 
-# -- the list of metrics -----------------------------------------------------------------------------------------------
+# -- one metric --------------------------------------------------------------------------------------------------------
 
 
-def _metrics_table() -> pl.DataFrame:
-    """A row for each metric."""
-    rows = [(name, CATALOGUE[name].best, CATALOGUE[name].first_sentence) for name in sorted(CATALOGUE)]
-    return pl.DataFrame(rows, schema={"metric": pl.String, "best": pl.String, "what it is": pl.String}, orient="row")
-
-
-def _explained(name: str, width: int) -> str:
+def _explained(name: str) -> str:
     """The description of a metric: its parameters, its formula, its range."""
-    declaration = known(name)
+    declaration, width = known(name), get_terminal_size().columns
     given = [f"{key}={parameter.default!r}" if parameter.default is not inspect.Parameter.empty else key
              for key, parameter in declaration.__signature__.parameters.items()]  # fmt: skip
     facts = {
@@ -238,8 +236,7 @@ def _answers(settings: Settings) -> Iterator[None]:
     try:
         yield
     except (PolarsError, PanicException, OSError) as error:
-        read = [*(settings.get("logs") or []), *map(settings.get, ("into", "table", "against"))]
-        urls = [path for path in read if is_of_store(path)]
+        urls = [path for path in (*settings.inputs(), settings.get("into")) if is_of_store(path)]
         if not urls or (isinstance(error, OSError) and error.errno is not None):  # that is of this machine
             raise
         if answer_in(error) is None:
@@ -249,7 +246,7 @@ def _answers(settings: Settings) -> Iterator[None]:
 
 def _warned(message: Warning | str, *_: object, **__: object) -> None:
     """A warning as one line; where in the library it comes from says nothing here."""
-    _said(str(message), DONE)
+    _say(str(message), DONE)
 
 
 def _failed(error: BaseException, *, debug: bool) -> int:
@@ -261,14 +258,12 @@ def _failed(error: BaseException, *, debug: bool) -> int:
     if isinstance(error, MetricError) and error.remedy:  # files can be read, and differ
         code = NO_TABLE
     if code is None:
-        return _said(f"unexpected {type(error).__name__}: {words_of(error)} (--debug shows where).", NO_TABLE)
-    return _said(_words(error), code)
+        return _say(f"unexpected {type(error).__name__}: {words_of(error)} (--debug shows where).", NO_TABLE)
+    return _say(_words(error), code)
 
 
 def _words(error: BaseException) -> str:
     """An error in the words of a command."""
-    if isinstance(error, MetricError) and error.remedy:
-        return f"{str(error).removesuffix(error.remedy)}{ALIKE}"
     if isinstance(error, PolarsError):  # what follows the first line is the plan
         return words_of(error)
     if isinstance(error, OSError):
@@ -276,7 +271,7 @@ def _words(error: BaseException) -> str:
     return str(error)
 
 
-def _said(text: str, code: int) -> int:
+def _say(text: str, code: int) -> int:
     # A message shows names as Python writes them, so a backslash is one already.
     shown = "".join(letter if letter.isprintable() else visible(letter) for letter in " ".join(text.split()))
     sys.stderr.write(f"mlm: {shown}\n")
@@ -299,7 +294,7 @@ def notes_of(code: Call | None, table: pl.DataFrame, settings: Settings) -> list
 def _without_rows(table: pl.DataFrame, settings: Settings) -> str:
     """Which conditions leave no row; empty where there is a row, or no condition."""
     where = settings.get("where") or []
-    if settings.get("command") not in WITH_REASONS or not where or not table.is_empty():
+    if settings.command not in WITH_REASONS or not where or not table.is_empty():
         return ""
     several = ": a condition takes one value" if any("," in each for each in where) else ""
     return f"no row is left by --where {' '.join(where)}{several}"
@@ -307,7 +302,7 @@ def _without_rows(table: pl.DataFrame, settings: Settings) -> str:
 
 def _copies(table: pl.DataFrame, settings: Settings) -> str:
     """How many rows a check has not seen, since they are taken for copies; empty where there are none."""
-    found = copies_left_out(settings.without(files_left_out(table))) if settings.get("command") == "check" else None
+    found = copies_left_out(settings.without(files_left_out(table))) if settings.command == "check" else None
     if found is None or not found[0]:
         return ""
     return f"dedupe of [prepare] left out {found[0]:,} of {found[1]:,} rows, which are not looked at"
@@ -315,7 +310,7 @@ def _copies(table: pl.DataFrame, settings: Settings) -> str:
 
 def _pooled(code: Call, settings: Settings) -> str:
     """The hint where rows of several models are pooled; empty where they are not, or nothing tells models apart."""
-    if settings.get("command") not in OF_MODELS or MODEL in _keys(settings):
+    if settings.command not in OF_MODELS or MODEL in _keys(settings):
         return ""
     frame = code_of(_innermost(code).given[0]).value.lazy()
     if not is_text(frame.collect_schema().get(MODEL, pl.Null())):
@@ -328,14 +323,14 @@ def _pooled(code: Call, settings: Settings) -> str:
 
 def _keys(settings: Settings) -> list[str]:
     """The columns whose every value has a value of its own."""
-    command, is_change = settings.get("command"), settings.options.get("baseline") is not None
-    models = [settings.get("between") or MODEL] if command == "compare" or is_change else []
+    is_change = settings.options.get("baseline") is not None
+    models = [settings.get("between") or MODEL] if settings.command == "compare" or is_change else []
     return [*settings.groups(), *models]
 
 
 def _reason(code: Call, table: pl.DataFrame, settings: Settings) -> str:
     """Why the first value that is null or NaN is so; empty where there is none, or its reason stands in the table."""
-    if settings.get("command") not in WITH_REASONS or settings.get("tidy") or not lacks_values(table):
+    if settings.command not in WITH_REASONS or settings.get("tidy") or not lacks_values(table):
         return ""
     if settings.get("per") or settings.get("passes"):
         return "" if settings.get("per") else "--tidy says why a value is null or NaN"

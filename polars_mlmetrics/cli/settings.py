@@ -35,13 +35,13 @@ KEYS = {
 }
 """The keys of a file, and what each must be, where that is one thing."""
 
-INSIDE = {
-    "roles": ROLE_NAMES,
-    "prepare": ("skip", "rename", "drop", "cast", "map", "scale", "truths", "dedupe", "where"),
-    "privacy": ("redact",),
-    "gate": ("metric", "sliced_by", "slice", "side", "op", "bound", "warn"),
+INSIDE: dict[str, tuple[str, Sequence[str]]] = {
+    "roles": ("role", ROLE_NAMES),
+    "prepare": ("step of prepare", ("skip", "rename", "drop", "cast", "map", "scale", "truths", "dedupe", "where")),
+    "privacy": ("key of privacy", ("redact",)),
+    "gate": ("key of gate", ("metric", "sliced_by", "slice", "side", "op", "bound", "warn")),
 }
-"""The keys of the tables in a file."""
+"""The keys of the tables in a file, and what a message calls one."""
 
 CONDITION = r"(?s)(.+?)\s*(!=|<=|>=|==|=|<|>)\s*(.*)"
 """A column, a sign and a value, as in country=DE."""
@@ -61,10 +61,12 @@ class Settings:
 
     def __init__(self, options: Namespace) -> None:
         self.options = vars(options)
+        self.command: str = self.options.get("command", "")
         self._texts = {Path(path): _text_of(Path(path)) for path in self.options.get("config") or []}
+        self._found = {path: self._read(path) for path in self._texts}
         self.file: dict[str, Any] = {}
-        for path, text in self._texts.items():
-            for key, value in self._read(path, text).items():
+        for found in self._found.values():
+            for key, value in found.items():
                 self.file[key] = {**self.file.get(key, {}), **value} if KEYS[key] == TABLE else value
 
     def typed(self) -> Settings:
@@ -90,9 +92,9 @@ class Settings:
 
     def inputs(self) -> list[str]:
         """The paths that the command reads."""
-        named = [self.options.get(name) for name in ("against", "table", "truths")]
-        lists = [self.options.get(name) for name in ("logs", "config")]
-        return [path for path in [*named, *(path for paths in lists for path in paths or [])] if path is not None]
+        lists = [self.options.get(name) or [] for name in ("logs", "config")]
+        named = [self.options.get(name) for name in ("table", "against", "truths")]
+        return [path for path in [*lists[0], *lists[1], *named] if path is not None]
 
     # -- as the library takes them -------------------------------------------------------------------------------------
 
@@ -159,17 +161,17 @@ class Settings:
 
     # -- files ---------------------------------------------------------------------------------------------------------
 
-    def _read(self, path: Path, text: str) -> dict[str, Any]:
+    def _read(self, path: Path) -> dict[str, Any]:
         """The content of a file, if its keys are known and hold what they are to hold."""
-        found = _parsed(path, text)
-        self._check(path, (), found, KEYS)
+        found = _parsed(path, self._texts[path])
+        self._check(path, (), found, "key", KEYS)
         for key, value in found.items():
             kind = KEYS[key]
             if kind and not _is(kind, value):
                 shown = "" if kind in (LIST, TABLE) else f", not {value!r}"
                 raise self._wrong(path, [key], f"{key!r} must be {'' if kind == FLAG else 'a '}{kind}{shown}.")
         for name in ("roles", "prepare", "privacy"):
-            self._check(path, (name,), found.get(name, {}), INSIDE[name])
+            self._check(path, (name,), found.get(name, {}), *INSIDE[name])
         for name in found.get("ignore", []):
             if not isinstance(name, str):
                 raise self._wrong(path, ["ignore"], f"ignore is a list of names of problems, not {name!r}.")
@@ -179,12 +181,12 @@ class Settings:
         for place, rule in enumerate(found.get("gate", [])):
             if not isinstance(rule, dict):
                 raise self._wrong(path, ["gate", place], "each [[gate]] must be a table.")
-            self._check(path, ("gate", place), rule, INSIDE["gate"])
+            self._check(path, ("gate", place), rule, *INSIDE["gate"])
         return found
 
-    def _check(self, path: Path, place: Sequence[Any], found: Mapping[str, Any], known: Iterable[str]) -> None:
-        names = {"roles": "role", "prepare": "step of prepare", "gate": "key of gate", "privacy": "key of privacy"}
-        what = names[place[0]] if place else "key"
+    def _check(
+        self, path: Path, place: Sequence[Any], found: Mapping[str, Any], what: str, known: Iterable[str]
+    ) -> None:
         for key in found:
             if key not in known:
                 raise self._wrong(path, [*place, key], unknown(what, key, known, of="one that is read"))
@@ -198,14 +200,18 @@ class Settings:
         try:
             yield
         except MetricError as error:
-            files = [path for path, text in self._texts.items() if _holds(tomllib.loads(text), keys)]
+            files = self._files_with(keys)
             if not files or self.options.get(keys[0]) is not None:
                 raise
             raise type(error)(f"{files[-1]}, {place_of(self._texts[files[-1]], keys)}: {error}") from None
 
+    def _files_with(self, keys: Sequence[Any]) -> list[Path]:
+        """The files that hold a key, below those before it."""
+        return [path for path, found in self._found.items() if _holds(found, keys)]
+
     def opened(self, *paths: str) -> dict[str, Any]:
         """The options of object stores, as the library takes them: as Python they read the file, and show no secret."""
-        files = [path for path, text in self._texts.items() if _holds(tomllib.loads(text), ["storage_options"])]
+        files = self._files_with(["storage_options"])
         if not files or not is_there(paths):
             return {}
         text = Call("pathlib.Path", Path, [files[-1].as_posix()]).method("read_text", encoding="utf-8")

@@ -73,9 +73,8 @@ class Shown(NamedTuple):
     @classmethod
     def of(cls, table: pl.DataFrame, settings: Settings, *, is_cut: bool) -> Shown:
         """The shown part of the table of a command; some of many rows if it is to be cut."""
-        command = settings.get("command")
-        shown = SHOWN.get(command, _of_values)(table, settings, is_cut)
-        return _cut(shown) if is_cut and shown.table.height > MOST and command not in WHOLE else shown
+        shown = SHOWN.get(settings.command, _of_values)(table, settings, is_cut)
+        return _cut(shown) if is_cut and shown.table.height > MOST and settings.command not in WHOLE else shown
 
 
 def _of_values(table: pl.DataFrame, settings: Settings, is_cut: bool) -> Shown:
@@ -96,11 +95,11 @@ def _of_rules(table: pl.DataFrame, settings: Settings, is_cut: bool) -> Shown:
     table = _named(without_numbers(table), settings).with_columns(pl.col("reason").str.replace_all(LONG, "$1"))
     if not is_cut or table.height <= MOST:
         return Shown(table)
-    told = _listed(table["status"].cast(pl.String).value_counts(sort=True).rows())
+    counted = _listed(table["status"].cast(pl.String).value_counts(sort=True).rows())
     stopped = table.filter(pl.col("status") != "pass")
     if stopped.height > MOST:
-        return _cut(Shown(stopped), of=told)
-    return Shown(stopped if stopped.height else table.head(FIRST), None, f"{told} (-f table shows all)")
+        return _cut(Shown(stopped), of=counted)
+    return Shown(stopped if stopped.height else table.head(FIRST), None, f"{counted} (-f table shows all)")
 
 
 def _of_points(table: pl.DataFrame, settings: Settings, is_cut: bool) -> Shown:
@@ -159,15 +158,14 @@ def _of_slices_found(table: pl.DataFrame, settings: Settings, is_cut: bool) -> S
 
 def _of_verb(table: pl.DataFrame, settings: Settings, is_cut: bool) -> Shown:
     """The keys of a table, the columns that say most, and its flag where one is not "ok"."""
-    command = settings.get("command")
-    all_columns, columns = RESULTS[command], OF_VERBS[command]
+    all_columns, columns = RESULTS[settings.command], OF_VERBS[settings.command]
     *_, flag = all_columns
     keys = [name for name in table.columns[: -len(all_columns)] if name not in settings.names("over")]
     metrics = table["metric"].unique().to_list() if "metric" in all_columns else []
     named = ["metric"] if len(metrics) > 1 else []
     flags = [flag] if (table[flag] != "ok").any() else []
     table = _named(table.select(*keys, *named, *columns, *flags), settings)
-    table = table.with_columns(WHOLE_NAMED) if command == "decompose" else table
+    table = table.with_columns(WHOLE_NAMED) if settings.command == "decompose" else table
     return Shown(table, None, "" if named else "".join(map(visible, metrics)), [n for n in LEAST if n in columns])
 
 
@@ -191,11 +189,11 @@ def _named(table: pl.DataFrame, settings: Settings) -> pl.DataFrame:
     is_sliced = {"sliced_by", "slice"} <= set(table.columns)
     ends = [f"{name}_{end}" for name in table.columns for end in ("low", "high") if f"{name}_{end}" in table.columns]
     nowhere = [name for name in ends if table.height and table[name].null_count() == table.height]
-    table = table.drop(*_told(settings), *nowhere, strict=False)
+    table = table.drop(*_redundant(settings), *nowhere, strict=False)
     return table.with_columns(WHOLE_NAMED) if is_sliced else table
 
 
-def _told(settings: Settings) -> list[str]:
+def _redundant(settings: Settings) -> list[str]:
     """The columns that tell nothing more: those of slices, beside the slice in words, and of no intervals."""
     columns = set(settings.sliced())
     no_interval = OF_INTERVALS if settings.get("tidy") and settings.get("ci") is None else ()

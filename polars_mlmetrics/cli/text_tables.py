@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import unicodedata
 from collections.abc import Sequence
-from copy import copy
+from dataclasses import dataclass
 from itertools import takewhile, zip_longest
 from textwrap import indent, wrap
 from typing import Any
@@ -17,7 +17,7 @@ from polars_mlmetrics.data.visible import marked, visible
 
 NULL, LEFT_OUT, GAP, NARROW = "-", "…", "  ", 20
 WORDS = "slice"
-"""The column of slices in words, which may be wrapped."""
+"""The column of slices in words."""
 GOOD, BAD, UNCERTAIN = "\x1b[32m", "\x1b[31m", "\x1b[33m"
 COLOURS = {
     "pass": GOOD, "better": GOOD,
@@ -53,20 +53,30 @@ def wide(text: str) -> int:
     return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in shown)
 
 
+@dataclass
 class TextTable:
-    """A table, its cells as text. After `gap` rows a line says that others are left out."""
+    """A table, its cells as text."""
 
-    def __init__(self, table: pl.DataFrame, digits: int, gap: int | None = None) -> None:
-        self.names = [visible(name) for name in table.columns]
-        self.is_number = [dtype.is_numeric() for dtype in table.dtypes]
-        self.is_verdict = [name in VERDICTS for name in table.columns]
-        self.rows = [[cell(value, digits) for value in row] for row in table.rows()]
+    names: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    is_number: Sequence[bool]
+    n_keys: int
+    words: int | None = None
+    """The place of the slices in words, which may be wrapped."""
+
+    def __post_init__(self) -> None:
+        self.widths = [max(map(wide, column)) for column in zip(self.names, *self.rows, strict=True)]
+
+    @classmethod
+    def of(cls, table: pl.DataFrame, digits: int, gap: int | None = None) -> TextTable:
+        """The text of a table. After `gap` rows a line says that others are left out."""
+        names = [visible(name) for name in table.columns]
+        rows = [[cell(value, digits) for value in row] for row in table.rows()]
         if gap is not None:
-            self.rows.insert(gap, [LEFT_OUT] * len(self.names))
-        is_key = list(takewhile(lambda item: not (item[1].is_float() or item[0] in COUNTS), table.schema.items()))
-        self.n_keys = len(is_key)
-        self.words = self.names.index(WORDS) if WORDS in self.names else None
-        self.widths = _widths(self.names, self.rows)
+            rows.insert(gap, [LEFT_OUT] * len(names))
+        keys = list(takewhile(lambda item: not (item[1].is_float() or item[0] in COUNTS), table.schema.items()))
+        words = names.index(WORDS) if WORDS in names else None
+        return cls(names, rows, [dtype.is_numeric() for dtype in table.dtypes], len(keys), words)
 
     def markdown(self) -> str:
         """A table of Markdown."""
@@ -98,16 +108,11 @@ class TextTable:
         names = self.names[self.n_keys :]
         if not names or not self.rows or not all(self.is_number[self.n_keys :]):
             return None
-        turned = copy(self)
         heads = [", ".join(row[: self.n_keys]) for row in self.rows] if self.n_keys else ["value"]
-        turned.names = [", ".join(self.names[: self.n_keys]) or "metric", *heads]
         values = zip(*(row[self.n_keys :] for row in self.rows), strict=True)
-        turned.rows = [[name, *row] for name, row in zip(names, values, strict=True)]
-        turned.is_number = [False, *([True] * len(heads))]
-        turned.is_verdict = [False] * len(turned.names)
-        turned.n_keys, turned.words = 1, None
-        turned.widths = _widths(turned.names, turned.rows)
-        return turned
+        rows = [[name, *row] for name, row in zip(names, values, strict=True)]
+        corner = ", ".join(self.names[: self.n_keys]) or "metric"
+        return TextTable([corner, *heads], rows, [False, *([True] * len(heads))], n_keys=1)
 
     @property
     def _every(self) -> list[int]:
@@ -163,12 +168,8 @@ class TextTable:
 
     def _padded(self, text: str, column: int, *, colour: bool) -> str:
         space = " " * (self.widths[column] - wide(text))
-        shown = coloured(text) if colour and self.is_verdict[column] else text
+        shown = coloured(text) if colour and self.names[column] in VERDICTS else text
         return space + shown if self.is_number[column] else shown + space
-
-
-def _widths(names: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
-    return [max(map(wide, column)) for column in zip(names, *rows, strict=True)]
 
 
 def _wrapped(text: str, room: int) -> list[str]:

@@ -47,7 +47,7 @@ def found_files(
     deep: bool = False,
     in_tables: bool = False,
     skip: Collection[str] = (),
-    unusable: list[FileError] | None = None,
+    unusable: dict[str, FileError] | None = None,
 ) -> list[AnyFound]:
     """The files that a source stands for, in order. Each must be there, hold something, and be named once.
 
@@ -56,7 +56,7 @@ def found_files(
     names begin with "." or "_" and for links to folders. A pattern means what `glob` means, with `**` and without what
     is hidden. Files of which `skip` has the name, the path or a pattern are left out. A remote path is refused, but for
     one of a `store`; `instead` says what takes it. So are the files of a table of another engine, but with
-    `in_tables`. Errors about single files go to the list `unusable`, if there is one.
+    `in_tables`. Errors about single files go to `unusable`, if there is one.
     """
     if isinstance(skip, str) or not isinstance(skip, Collection) or not all(isinstance(each, str) for each in skip):
         raise ParameterError(f"skip is a list of files or patterns, such as ['2026-11-08.parquet'], not {skip!r}.")
@@ -78,7 +78,7 @@ def _found(
     places: Places[AnyPlace],
     suffixes: Collection[str] | None,
     skip: Collection[str],
-    unusable: list[FileError] | None,
+    unusable: dict[str, FileError] | None,
     *,
     deep: bool,
     in_tables: bool,
@@ -94,7 +94,7 @@ def _found(
         except FileError as error:
             if unusable is None:
                 raise
-            unusable.append(error.about(str(file)))
+            unusable[str(file)] = error
             continue
         other = known.setdefault(places.identity(file), file)
         if other is not file:

@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from polars_mlmetrics.adapters.formats import SUFFIXES, Format
+from polars_mlmetrics.adapters.formats import SUFFIXES, Format, kind_of
 from polars_mlmetrics.adapters.scan import scan_each
 from polars_mlmetrics.errors import FileError, MetricError, ParameterError, shown_type
 from polars_mlmetrics.places.credentials import worded
@@ -37,13 +37,13 @@ class Log:
     """
 
     def __init__(
-        self, found: AnyFound, places: Places[Any], scan: pl.LazyFrame, reader: LogReader, newest: int
+        self, found: AnyFound, places: Places[Any], scan: pl.LazyFrame, reader: LogReader, made_by: Mapping[str, Any]
     ) -> None:
-        """A file with the rows that are scanned; `newest` is the time of the newest file that `prepare` reads."""
+        """A file with the rows that are scanned, and the note on what makes a state of them."""
         self.path: Place = places.identity(found.path)
         check_text(self.path)
-        self._places, self._seen, self._scan, self._newest = places, found.seen, scan, newest
-        self._kind = reader.format or SUFFIXES.get(self.path.suffix.lower(), "parquet")
+        self._places, self._seen, self._scan, self._made_by = places, found.seen, scan, made_by
+        self._kind = reader.format or kind_of(self.path)
         self._keys = [part.partition("=")[0] for part in found.within[:-1]]
         if isinstance(self.path, Path):  # refused at once if it cannot be read
             _ = self.source
@@ -62,10 +62,7 @@ class Log:
 
     @property
     def _stamp(self) -> dict[str, Any]:
-        note = self._seen.note()
-        if "mtime_ns" in note:
-            note["mtime_ns"] = max(note["mtime_ns"], self._newest)
-        return {"path": str(self.path), **note}
+        return {"path": str(self.path), **self._seen.note(), **self._made_by}
 
     @cached_property
     def fingerprint(self) -> str:
@@ -106,6 +103,8 @@ class LogReader:
     skip: Collection[str] = ()
     reads: Sequence[str | os.PathLike[str]] = ()
     """Other files that `prepare` reads."""
+    version: str = ""
+    """The version of `prepare`, where it has one."""
 
     def logs(self, source: Source, store: Store, states: Any) -> list[Log]:
         """The files of a log, but for those in the folder of the states.
@@ -118,14 +117,19 @@ class LogReader:
             found = [file for file in found if not _is_among(file, places.identity(states), places)]
         for file in found:
             check_text(places.identity(file.path))
-        newest = max((self._time_of(path) for path in self.reads), default=0)
+        made_by = self._note()
         scans = scan_each(found, places, self.format, self.types)
         pairs = zip(found, scans, strict=True)
-        return [Log(file, places, scan, self, newest) for file, scan in pairs]
+        return [Log(file, places, scan, self, made_by) for file, scan in pairs]
 
-    def _time_of(self, path: str | os.PathLike[str]) -> int:
+    def _note(self) -> dict[str, Any]:
+        """The note in a state about the steps that its rows went through, and the other files that these read."""
         with readable():
-            return Path(path).stat().st_mtime_ns
+            seen = [Path(path).stat() for path in self.reads]
+        return {
+            "prepare_version": self.version,
+            "reads": [{"size": each.st_size, "mtime_ns": each.st_mtime_ns} for each in seen],
+        }
 
 
 def is_gone(source: Mapping[str, Any] | None, store: Store) -> bool:

@@ -38,17 +38,14 @@ DIGEST = b"sha256:"
 BLANK = DIGEST + b"0" * 64
 """The placeholder of the digest while the digest is computed."""
 
+OF_LOG = {"path": str, "size": int, "rows": int, "prepare_version": str, "reads": [{"size": int, "mtime_ns": int}]}
 SHAPE = {
     "contents": str,
     "digest": str,
     "library": str,
     "polars": str,
     "rows": int,
-    "source": (
-        None,
-        {"path": str, "size": int, "mtime_ns": int, "rows": int},
-        {"path": str, "size": int, "version": str, "rows": int},
-    ),
+    "source": (None, {**OF_LOG, "mtime_ns": int}, {**OF_LOG, "version": str}),
 }
 """The metadata that are read."""
 

@@ -58,6 +58,7 @@ def update_states(
     cluster: Names = None,
     between: str | None = None,
     prepare: Prepare | None = None,
+    prepare_version: str | None = None,
     reads: Sequence[str | os.PathLike[str]] = (),
     format: Format | None = None,  # noqa: A002  (as in `scan`)
     types: Mapping[str, pl.DataType | type[pl.DataType]] | None = None,
@@ -90,8 +91,10 @@ def update_states(
         As in `state`: the same at every call for one folder.
     prepare
         A function from LazyFrame to LazyFrame that is applied to each file before it is folded, for files whose columns
-        or types have changed over time. The states do not store what it did: if you change it, delete the states of the
-        files it affects.
+        or types have changed over time.
+    prepare_version
+        A text that you change whenever `prepare` does something else, such as "2". The states store it: files that were
+        folded with another one are folded again. A function says nothing of itself.
     reads
         Other files that `prepare` reads, such as truths that come later: when one of them changes, all files of the log
         are folded again.
@@ -109,16 +112,18 @@ def update_states(
 
     Returns
     -------
-    One row per file: its path, its state, its rows, and its `status`. The status is "folded", "refolded" (the file had
-    changed), "unchanged", "vanished" (the file is gone, its state is kept), "dropped" (the file is gone, its state was
-    deleted), or "not asked for" (the state of another file, or one that `write_state` wrote, which has no path).
+    One row per file: its path, its state, its rows, and its `status`. The status is "folded", "refolded" (the file, one
+    of `reads` or the `prepare_version` had changed), "unchanged", "vanished" (the file is gone, its state is kept),
+    "dropped" (the file is gone, its state was deleted), or "not asked for" (the state of another file, or one that
+    `write_state` wrote, which has no path).
 
     Raises
     ------
     FileError
         If a file cannot be read, or is in the log twice.
     StateError
-        If the folder holds states of other metrics or roles.
+        If the folder holds states of other metrics or roles, or a state of another `prepare_version` whose file is gone
+        or not among these.
 
     See Also
     --------
@@ -136,11 +141,11 @@ def update_states(
     ['unchanged']
     """
     checked_roles(roles)
-    _check_options(prepare, gone)
+    _check_options(prepare, prepare_version, gone)
     cloud = Store.read(storage_options, credential_provider)
     cloud.check_used(source, folder)
     place = Folder.of(folder, cloud)
-    reader = LogReader(prepare, format, types or {}, skip, reads)
+    reader = LogReader(prepare, format, types or {}, skip, reads, prepare_version or "")
     logs = reader.logs(source, cloud, place.path)
     options: dict[str, Any] = {"by": by, "buckets": buckets, "cluster": cluster, "between": between, "roles": roles}
     with place.alone(logs):
@@ -148,9 +153,13 @@ def update_states(
         parts = [_Part(log, place, known) for log in logs]
         lost = _without_their_files(parts, known, gone, cloud)
         todo = [part for part in parts if part.done is None]
-        _check_once(parts, [file for path, file in known.items() if not (path in lost and gone == "drop")])
+        made = {part.state for part in parts}
+        others = [file for path, file in known.items() if path not in made and not (path in lost and gone == "drop")]
+        _check_once(parts, others)
+        _check_prepared(others, reader.version, lost)
         of_kinds = list({tuple(part.schema().items()): part for part in (todo or parts[:1])}.values())
-        _check_alike({part.log.path: part.state_of(metrics, options) for part in of_kinds}, list(known.values()))
+        kept = [*others, *(part.done for part in parts if part.done is not None)]
+        _check_alike({part.log.path: part.state_of(metrics, options) for part in of_kinds}, kept)
         for part in tracked(todo, "file", show=progress):
             place.put(part.log, part.folded(metrics, options))
         for path in lost if gone == "drop" else []:
@@ -207,10 +216,12 @@ class _Part:
         return data
 
 
-def _check_options(prepare: Any, gone: Any) -> None:
+def _check_options(prepare: Any, version: Any, gone: Any) -> None:
     check_parameter("update_states", "gone", gone, Gone)
     if prepare is not None and not callable(prepare):
         raise ParameterError(f"prepare must be a function that takes a LazyFrame, not {prepare!r}.")
+    if version is not None and (prepare is None or not isinstance(version, str)):
+        raise ParameterError(f"prepare_version is a text beside prepare=, such as '2', not {version!r}.")
 
 
 def _without_their_files(
@@ -229,11 +240,10 @@ def _without_their_files(
     return lost
 
 
-def _check_once(parts: Sequence[_Part], kept: Sequence[StateFile]) -> None:
+def _check_once(parts: Sequence[_Part], others: Sequence[StateFile]) -> None:
     """Refuse, before anything is folded, a log whose rows are there under another name."""
     named = check_once(((part.fingerprint, part.log.path) for part in parts), FileError)
-    made = {part.state for part in parts}
-    for file in (file for file in kept if file.path not in made):
+    for file in others:
         for source in file.sources:
             log_path = named.get(digest_in(source))
             if log_path is not None:
@@ -241,6 +251,23 @@ def _check_once(parts: Sequence[_Part], kept: Sequence[StateFile]) -> None:
                     f"{log_path} holds the rows of {name_in(source)}, whose state is {file.path}: they would "
                     f"count twice. If the log was renamed, {typed('gone', 'drop')} deletes the old state."
                 )
+
+
+def _check_prepared(others: Sequence[StateFile], version: str, lost: Collection[Place]) -> None:
+    """Refuse, before anything is folded, states that went through other steps and cannot be made again."""
+    of_logs = [file for file in others if file.metadata["source"] is not None]
+    old = [file for file in of_logs if file.metadata["source"]["prepare_version"] != version]
+    if old:
+        log, more = old[0].metadata["source"]["path"], f" (and {len(old) - 1} more)" if len(old) > 1 else ""
+        why, mended = (
+            (f"{log} is gone", f"delete it ({typed('gone', 'drop')})")
+            if old[0].path in lost
+            else (f"{log} is not one of these files", "name that file too")
+        )
+        raise StateError(
+            f"{old[0].path}{more} was made with another {typed('prepare_version')}, and is not made again: {why}. Take "
+            f"the change back, {mended}, or move such states to a folder of their own and read both folders."
+        )
 
 
 def _check_alike(states: Mapping[Place, pl.LazyFrame], known: Sequence[StateFile]) -> None:

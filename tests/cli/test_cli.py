@@ -306,7 +306,7 @@ HOSTILE = ["\x1b[31mred", "a|b", "two\nlines", "\u202egnp", "back\\slash", "æ—¥æ
 
 
 def test_nothing_in_a_cell_moves_the_cursor() -> None:
-    table = TextTable(pl.DataFrame({"a\x1bb": HOSTILE, "f1": [0.5] * len(HOSTILE)}), 3)
+    table = TextTable.of(pl.DataFrame({"a\x1bb": HOSTILE, "f1": [0.5] * len(HOSTILE)}), 3)
     shown = table.text(80, colour=False)
     for text in (shown, table.markdown()):
         assert len(text.splitlines()) - len(HOSTILE) in (1, 2)

@@ -118,6 +118,35 @@ def test_new_truths_are_folded_again(printed: Printed) -> None:
     assert printed("finish states -m n_rows accuracy") == "n_rows,accuracy\n2,0.5\n"
 
 
+def test_after_a_change_of_the_steps_all_nights_are_folded_again(printed: Printed, refused: Refused) -> None:
+    for number in (1, 2):
+        log = pl.DataFrame({"sample": [f"{number}1", f"{number}2"], "score": [90.0, 20.0], "truth": [1, 0]})
+        log.write_parquet(f"logs/{number}.parquet", mkdir=True)
+    line, scaled = "update logs --into states -m n_rows brier_score -c mlm.toml -q", "scale = { score = 0.01 }"
+
+    def statuses() -> list[str]:
+        return [row.rpartition(",")[2] for row in printed(line).splitlines()[1:]]
+
+    with_steps("")
+    assert statuses() == ["folded", "folded"]
+    for steps in (f"[prepare]\n{scaled}", f"[prepare]\n{scaled}\nwhere = 'sample!=12'"):
+        with_steps(steps)
+        assert statuses() == ["refolded", "refolded"]
+        assert statuses() == ["unchanged", "unchanged"]
+    assert printed("finish states -m n_rows") == "n_rows\n3\n"
+    # What decides no number of the other files is no change.
+    with_steps(f"{steps}\nskip = ['3.parquet']")
+    assert statuses() == ["unchanged", "unchanged"]
+    Path("logs/2.parquet").unlink()
+    with_steps(f"[prepare]\n{scaled}")
+    said = "was made with another [prepare], and is not made again: "
+    refused(line, 4, said)
+    mended = "Take the change back, delete it (--gone drop), or move such states to a folder of their own"
+    refused(line, 4, f"2.parquet is gone. {mended} and read both folders.")
+    assert printed("finish states -m n_rows") == "n_rows\n3\n"
+    assert printed(f"{line} --gone drop").splitlines()[1].endswith("2,refolded")
+
+
 def test_two_truths_of_a_sample_are_refused(refused: Refused) -> None:
     pl.concat([TRUTHS, TRUTHS.tail(1)]).write_parquet("truths.parquet")
     log = pl.DataFrame({"sample": ["01"], "score": [0.9], "truth": [None]})

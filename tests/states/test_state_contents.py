@@ -175,12 +175,12 @@ def good(tmp_path: Path) -> Path:
     return path
 
 
-SOURCE = {"path": "a", "size": 1, "mtime_ns": 1, "rows": 1}
+SOURCE = {"path": "a", "size": 1, "mtime_ns": 1, "rows": 1, "prepare_version": "", "reads": []}
 METADATA: list[dict[str, Any]] = [
     *({"rows": it} for it in (0, HELD.height + 1, True, float(HELD.height), None)),
     {"library": 1},
     {"polars": None},
-    *({"source": it} for it in ("a", {}, {**SOURCE, "size": "1"}, {**SOURCE, "more": 1})),
+    *({"source": it} for it in ("a", {}, {**SOURCE, "size": "1"}, {**SOURCE, "more": 1}, {**SOURCE, "reads": [1]})),
     {"contents": contents(HELD)},
     {"more": 1},
     {"contents": json.dumps({**contents(HELD), "metrics": []})},

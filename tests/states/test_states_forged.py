@@ -150,7 +150,8 @@ def forged(sound: pl.DataFrame, draw: random.Random) -> bytes:
         except pl.exceptions.PolarsError:  # of a value or a type that the column cannot take
             state = state.head(1)
     if how == "told":
-        source = draw.choice([{"path": "gone", "size": 1, "mtime_ns": 1, "rows": 1}, {"path": "s3://b/\0", "size": -1}])
+        gone = {"path": "gone", "size": 1, "mtime_ns": 1, "rows": 1, "prepare_version": "1", "reads": []}
+        source = draw.choice([gone, {"path": "s3://b/\0", "size": -1}])
     told = told_of(state, source)
     return signed(state, damaged(told, draw) if how in ("told", "told otherwise") else told)
 

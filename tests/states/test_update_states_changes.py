@@ -13,6 +13,7 @@ import pytest
 import polars_mlmetrics as mlm
 from tests.states.drifts import MENDED
 from tests.support.daily_logs import BY, METRICS, check_answer, day_log, files_in, refuses, update, write_logs
+from tests.support.differing import differing
 
 pytestmark = pytest.mark.usefixtures("folder")
 
@@ -80,7 +81,7 @@ def test_what_is_done_to_a_file_counts() -> None:
 
 
 def test_a_file_that_is_folded_is_not_folded_again_for_what_is_done_to_others() -> None:
-    """A function says nothing of itself. States for which it changes are deleted by hand."""
+    """A function says nothing of itself."""
     write_logs(1, 2)
     update()
     assert set(update(prepare=as_it_was).values()) == {"unchanged"}
@@ -102,6 +103,73 @@ def test_a_file_that_is_folded_is_not_folded_again_for_what_is_done_to_others() 
 def test_what_does_not_prepare_is_refused(prepare: Any, said: str) -> None:
     write_logs(1)
     refuses(said, prepare=prepare)
+
+
+# -- another version of what is done to files ------------------------------------------------------------------------
+
+
+def halved(log: pl.LazyFrame) -> pl.LazyFrame:
+    return log.with_columns(pl.col("score") / 2)
+
+
+def test_another_version_of_prepare_folds_all_files_again() -> None:
+    log = write_logs(1, 2)
+    update()
+    for version, now in {"1": halved(log.lazy()).collect(), "2": log}.items():
+        prepare = halved if version == "1" else as_it_was
+        assert set(update(prepare=prepare, prepare_version=version).values()) == {"refolded"}
+        check_answer(now)
+        assert set(update(prepare=prepare, prepare_version=version).values()) == {"unchanged"}
+    assert set(update().values()) == {"refolded"}
+
+
+def test_another_version_may_give_other_types() -> None:
+    log = write_logs(1, 2)
+    update(prepare=lambda rows: rows.cast({"score": pl.Float32}), prepare_version="1")
+    assert set(update(prepare=as_it_was, prepare_version="2").values()) == {"refolded"}
+    check_answer(log)
+
+
+def test_a_state_of_another_version_that_cannot_be_made_again_is_refused() -> None:
+    write_logs(1, 2, 3)
+    options: Any = {"prepare": as_it_was, "prepare_version": "1"}
+    update(**options)
+    others = {"prepare": halved, "prepare_version": "2"}
+    again = "was made with another prepare_version=, and is not made again"
+    not_named = "02.parquet is not one of these files. Take the change back, name that file too"
+    refuses("(and 1 more)", again, not_named, source="logs/01.parquet", **others)
+    Path("logs/02.parquet").unlink()
+    refuses(again, "02.parquet is gone", "delete it (gone='drop')", "a folder of their own", **others)
+    assert update(**options)["logs/02.parquet"] == "vanished"
+    # In a folder of its own it is read beside the others.
+    (gone,) = Path("states").glob("02-*")
+    Path("old").mkdir()
+    gone.rename(Path("old", gone.name))
+    assert update(**others) == {"logs/01.parquet": "refolded", "logs/03.parquet": "refolded"}
+    table = mlm.scan_states(["old", "states"]).mlm.finish(METRICS, by="day").collect()
+    rows = pl.concat([day_log(2), halved(pl.concat([day_log(1), day_log(3)]).lazy()).collect()])
+    assert not differing(table, mlm.evaluate(rows, METRICS, by="day"))
+
+
+def test_a_state_of_another_version_is_dropped_with_its_file() -> None:
+    write_logs(1, 2)
+    update(prepare=halved, prepare_version="1")
+    Path("logs/01.parquet").unlink()
+    assert update(gone="drop") == {"logs/01.parquet": "dropped", "logs/02.parquet": "refolded"}
+
+
+def test_a_state_that_was_written_by_hand_has_no_version() -> None:
+    write_logs(1)
+    update()
+    mlm.write_state(mlm.state(day_log(4), METRICS, by=BY), "states/by hand.parquet")
+    assert update(prepare=halved, prepare_version="1") == {"logs/01.parquet": "refolded", None: "not asked for"}
+
+
+@pytest.mark.parametrize(("prepare", "version"), [(None, "2"), (halved, 2)], ids=["of nothing", "no text"])
+def test_a_version_is_a_text_of_a_function(prepare: Any, version: Any) -> None:
+    write_logs(1)
+    said = f"prepare_version is a text beside prepare=, such as '2', not {version!r}."
+    refuses(said, prepare=prepare, prepare_version=version)
 
 
 # -- files that are gone -----------------------------------------------------------------------------------------------

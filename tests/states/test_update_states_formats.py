@@ -1,5 +1,6 @@
 """`update_states` reads what `scan` reads: four formats, folders that say a column, and not what is to be left out."""
 
+import os
 from pathlib import Path
 
 import polars as pl
@@ -97,7 +98,9 @@ def test_what_prepare_reads_is_a_part_of_the_log(folder: Path) -> None:
 
     for status, truths in {"folded": late, "refolded": late.with_columns(truth=0)}.items():
         truths.write_parquet("late.parquet")
+        os.utime("late.parquet", (1, 1))  # older than the log, as rsync and cp -p leave it
         assert statuses("log.parquet", prepare=prepare, reads=["late.parquet"]) == [status]
+        assert statuses("log.parquet", prepare=prepare, reads=["late.parquet"]) == ["unchanged"]
     assert answer() == [(0.0, 1)]
     with pytest.raises(mlm.MetricError, match=r"gone\.parquet cannot be read"):
         statuses("log.parquet", prepare=prepare, reads=["gone.parquet"])

@@ -132,6 +132,17 @@ def test_files_are_made_alike(options: dict[str, Any]) -> None:
     check_answer(options, pl.concat([day_log(1), day_log(2)]))
 
 
+def test_what_prepare_reads_and_does_is_a_part_of_the_log(options: dict[str, Any], folder: Path) -> None:
+    put_log(options, LOGS, 1)
+    late = Path("late.parquet")
+    named: Any = {"prepare": lambda log: log.filter(pl.col("label") != "a"), "reads": [late]}
+    for place, status in enumerate(["folded", "refolded"]):
+        pl.DataFrame({"sample": range(place)}).write_parquet(late)
+        assert [*update(options, **named).values()] == [status]
+        assert [*update(options, **named).values()] == ["unchanged"]
+    assert [*update(options, prepare_version="2", **named).values()] == ["refolded"]
+
+
 ODD_NAMES = ["a b", "a%20b", "a#1", "ä 日本", "s*r", "q?x", "b[1]"]
 
 

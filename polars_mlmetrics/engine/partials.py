@@ -105,9 +105,18 @@ class Partial:
 
     @property
     def merges_over_keys(self) -> bool:
-        """Whether what it tells of several groups can be put together: it looks into no sample."""
-        merge = all(reader.merges_by is not None for reader, _ in self.values.measures)
-        return self.grain != "sample" and merge and not self.windows
+        """Whether statistics of several groups may be added up: it looks into no sample."""
+        return self.merges_over_samples and not self.windows
+
+    @property
+    def merges_over_samples(self) -> bool:
+        """Whether they may be where each group holds whole samples."""
+        return self.grain != "sample" and all(reader.merges_by is not None for reader, _ in self.values.measures)
+
+    @property
+    def samples(self) -> set[tuple[str, ...]]:
+        """The columns of the samples of its measures."""
+        return {tuple(reader.measure.table.sample) for reader, _ in self.values.measures}
 
     @property
     def table_keys(self) -> list[str]:

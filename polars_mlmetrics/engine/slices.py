@@ -92,7 +92,7 @@ class Slices(LogSource):
         return table
 
     def units(self, partials: Sequence[Partial], by: list[str]) -> pl.LazyFrame:
-        if all(each.merges_over_keys for each in partials):
+        if all(map(self._merges, partials)):
             return units_of(partials, [table for table, _ in self.partials(partials, by)])
         slicing = self._slicing_of(by)
         if slicing is None or not all(map(_is_placed, partials)):
@@ -118,12 +118,18 @@ class Slices(LogSource):
 
     def _folded_together(self, partials: Sequence[Partial]) -> list[list[Partial]]:
         """The partials that merge over keys. Beside slices bins are folded by themselves: their cells are many."""
-        able = [each for each in partials if each.merges_over_keys]
+        able = [each for each in partials if self._merges(each)]
         apart = [each for each in able if each.run is not None and self._covers.has_slices]
         together = [each for each in able if each not in apart]
         coarse = [each for each in together if self._coarser and has_many_bins(each)]
         fine = [each for each in together if each not in coarse]
         return [kind for kind in (fine, coarse, *([each] for each in apart)) if kind]
+
+    def _merges(self, partial: Partial) -> bool:
+        """Whether its statistics merge over the columns of slices, which may follow from what a sample is."""
+        if partial.merges_over_samples and partial.windows:
+            return not any(map(self._columns_of, partial.samples))
+        return partial.merges_over_keys
 
     def _of_cells(self, partials: Sequence[Partial], by: list[str]) -> list[pl.LazyFrame]:
         """Partials at the keys of one grouping, from their statistics at a covering set of keys."""

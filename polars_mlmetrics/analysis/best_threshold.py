@@ -10,8 +10,8 @@ import polars as pl
 from polars_mlmetrics.curves.coded_groups import by_code
 from polars_mlmetrics.curves.elsewhere import value_elsewhere
 from polars_mlmetrics.curves.rank_curves import BROKEN, N_ROWS, points_of
-from polars_mlmetrics.curves.stored_bins import cells_of, check_has_bins
-from polars_mlmetrics.curves.threshold_curves import MetricCurve, check_has_thresholds, decisions_of
+from polars_mlmetrics.curves.stored_bins import BYTES_A_ROW, cells_of, check_has_bins
+from polars_mlmetrics.curves.threshold_curves import MetricCurve, check_has_thresholds, decisions_of, is_by_label
 from polars_mlmetrics.data.door import check_columns
 from polars_mlmetrics.data.expressions import is_row_wise
 from polars_mlmetrics.data.frames import AnyFrame, as_given, as_given_later, schema_of
@@ -44,6 +44,8 @@ ELSEWHERE = ResultColumns.of((pl.Float64, "value_elsewhere"))
 
 Folds = Annotated[int, Above(2, at_most=BUCKETS)]
 BEST = f"{INTERNAL}best"
+BYTES_OF_LABELS = 2_800
+"""Bytes that a row takes, about, where an average over ten labels is worked out at the score of each row."""
 
 
 @at_callers_line
@@ -175,7 +177,8 @@ def _check_bins(metric: Metric, bins: int | None, passes: Any, question: Questio
     check_parameter("best_threshold", "bins", bins, Count | None)
     measure = without_name(metric.tree)
     if not _is_of_one_point(measure):
-        check_has_bins("best_threshold", passes, bins, question)
+        bytes_a_row = BYTES_OF_LABELS if is_by_label(measure) else BYTES_A_ROW
+        check_has_bins("best_threshold", passes, bins, question, bytes_a_row=bytes_a_row)
         return
     name = measure.declaration.name
     if bins is not None:

@@ -14,6 +14,7 @@ from polars_mlmetrics.formula.declare import make
 from polars_mlmetrics.formula.measure import Measure, of_rows_of
 from polars_mlmetrics.query.query import Query
 from polars_mlmetrics.query.question import Question
+from polars_mlmetrics.query.source import warn_of_many_rows
 from polars_mlmetrics.query.written import is_same, metrics_of
 
 DEFAULT_BINS = {"calibration": 15, "scores": 20}
@@ -22,17 +23,27 @@ DEFAULT_BINS = {"calibration": 15, "scores": 20}
 ENOUGH = 4096
 """How many cells are proposed where a state has none."""
 
+BYTES_A_ROW = 120
+"""Bytes that a row takes, about, while every score is a threshold."""
+
 HOLDING = {"calibration": ("calibration_error", "brier_resolution"), "scores": ("brier_resolution",)}
 """The metrics that hold what a curve tells of a bin: its rows and the true ones, for calibration their scores too."""
 
 
-def check_has_bins(caller: str, passes: Any, bins: Bins, question: Question, metric: str = "") -> None:
-    """Refuse passes over a log for a curve without bins, which may be those of a metric."""
-    if passes is not None and bins is None and not question.is_of_state:
-        shown = f"{metric}(..., bins={ENOUGH})" if metric else f"bins={ENOUGH}"
+def check_has_bins(
+    caller: str, passes: Any, bins: Bins, question: Question, metric: str = "", bytes_a_row: int = BYTES_A_ROW
+) -> None:
+    """Refuse passes over a log for a curve without bins, which may be those of a metric; warn of too many rows."""
+    if bins is not None or question.is_of_state:
+        return
+    shown = f"{metric}(..., bins={ENOUGH})" if metric else f"bins={ENOUGH}"
+    if passes is not None:
         raise ParameterError(
             f"{caller}: passes= needs bins=, such as {shown}: without it, all rows are sorted at once."
         )
+    warn_of_many_rows(
+        question.query, bytes_a_row, f"{caller} puts all rows in order", f"Pass {shown} for a fixed grid."
+    )
 
 
 def cells_of(

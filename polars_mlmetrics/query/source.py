@@ -42,22 +42,29 @@ def passes_of(
         raise MetricError(f"{query.plain_names[0]!r} is a plain expression: it cannot be computed in passes.")
     sample = () if count is None else _sample(query)
     if count is None:
-        _warn_of_many_rows(query)
+        _warn_of_samples(query)
     return passes_over(query.frame, query.with_keys, sample, count, memory, progress=progress)
 
 
-def _warn_of_many_rows(query: Query) -> None:
-    """Warn before rows are read at once that would not fit, as the footers of parquet files here tell."""
+def _warn_of_samples(query: Query) -> None:
+    """Warn before samples are looked into of more rows than fit."""
     looking = next((measure for measure in query.measures if measure.probe.looks_at_samples), None)
-    paths = [] if looking is None else parquet_paths(query.frame)
-    if looking is None or not paths or any(map(is_url, paths)):
+    if looking is not None:
+        why, remedy = f"{looking.output_name} looks into samples", "Pass passes='auto' to read them in parts."
+        warn_of_many_rows(query, BYTES_A_ROW, why, remedy)
+
+
+def warn_of_many_rows(query: Query, bytes_a_row: int, why: str, remedy: str) -> None:
+    """Warn before rows are read at once that would not fit, as the footers of parquet files here tell."""
+    paths = parquet_paths(query.frame)
+    if not paths or any(map(is_url, paths)):
         return
     n_rows: int = query.frame.select(pl.len()).collect().item()
-    needed, free = n_rows * BYTES_A_ROW, free_memory()
+    needed, free = n_rows * bytes_a_row, free_memory()
     if needed > free:
         warn_at_callers_line(
-            f"{looking.output_name} looks into samples: of these {n_rows:,} rows at once it needs about "
-            f"{needed * 1e-9:,.1f} GB, and {free * 1e-9:,.1f} GB are free. Pass passes='auto' to read them in parts."
+            f"{why}: of these {n_rows:,} rows at once it needs about {needed * 1e-9:,.1f} GB, and {free * 1e-9:,.1f} "
+            f"GB are free. {remedy}"
         )
 
 

@@ -161,6 +161,31 @@ def test_more_rows_than_would_fit_are_a_warning(verb: str, tmp_path: Path, monke
     ask(log, mlm.ndcg())
 
 
+def test_a_curve_of_every_score_that_would_not_fit_is_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "log.parquet"
+    LOG.write_parquet(file)
+    log, decided = pl.scan_parquet(file), re.escape("for a fixed grid.")
+    monkeypatch.setattr(source, "free_memory", lambda: 70_000)
+    of_rows = "puts all rows in order: of these 600 rows at once it needs about 0.0 GB, and 0.0 GB are free. Pass"
+    with pytest.warns(UserWarning, match=f"^curve {of_rows} bins=4096 {decided}$") as caught:
+        mlm.curve(log, "roc")
+    assert [each.filename for each in caught] == [__file__]
+    with pytest.warns(UserWarning, match=rf"^best_threshold {of_rows} ks\(\.\.\., bins=4096\) {decided}$"):
+        mlm.best_threshold(log, mlm.ks())
+    # Cells are few, and so are the bins of calibration, those of a state, and rows in memory.
+    mlm.curve(log, "roc", bins=64)
+    mlm.curve(log, "calibration")
+    mlm.best_threshold(mlm.state(log, [mlm.roc_auc(bins=64)]), mlm.f1())
+    mlm.curve(LOG, "roc")
+    monkeypatch.setattr(source, "free_memory", lambda: 80_000)
+    mlm.best_threshold(log, mlm.f1())
+    # An average over labels has as many values at each score as there are labels.
+    with pytest.warns(UserWarning, match=f"^best_threshold {of_rows} bins=4096 {decided}$"):
+        mlm.best_threshold(log, mlm.f1(average="macro"))
+
+
 # -- what is said ------------------------------------------------------------------------------------------------------
 
 

@@ -222,8 +222,13 @@ class Query:
             for key in keys:
                 if key in self.by:
                     raise ParameterError(f"{key.name!r} is already in by=, so it cannot be a slice too.")
-                if self.schema[key.column].is_nested():
-                    raise ColumnError(f"{key.name!r} is {self.schema[key.column]}: a slice must have a plain value.")
+                check_plain(key, self.schema)
+
+
+def check_plain(key: KeyColumn, schema: pl.Schema) -> None:
+    """Refuse a slice whose values have no words."""
+    if schema[key.column].is_nested():
+        raise ColumnError(f"{key.name!r} is {schema[key.column]}: a slice must have a plain value.")
 
 
 def check_names(names: Sequence[str]) -> None:

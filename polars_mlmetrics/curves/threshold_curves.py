@@ -156,14 +156,15 @@ class MetricCurve:
     def pooled(self, metric: Node, chosen: pl.LazyFrame, by: list[str]) -> pl.LazyFrame:
         """The value of a metric in coarser groups, from the sums over the groups, each at the threshold chosen for it.
 
-        Null where a group has rows and no threshold.
+        Null where a group has rows and no threshold, and where none has rows.
         """
         at, threshold = metric.each(at_threshold), pl.col("threshold").alias(THRESHOLD)
         rows = fold(self.points, self.by, [(pl.col(N_ROWS).first() > 0).alias(_HAS_ROWS)])
         points = matched(rows, chosen.select(*self.by, threshold), self.by, how="left").cache()
         plan = Plan(MergedSource(self._of_rows(at, points), [*self.by, THRESHOLD]), by, self._readings)
         value, groups = plan.value(at).cast(pl.Float64), plan.groups()
-        is_known = (pl.col(THRESHOLD).is_not_null() | ~pl.col(_HAS_ROWS)).all().alias(_IS_KNOWN)
+        has_rows = pl.col(_HAS_ROWS)
+        is_known = ((pl.col(THRESHOLD).is_not_null() | ~has_rows).all() & has_rows.any()).alias(_IS_KNOWN)
         table = matched(fold(points, by, [is_known]), groups, by, how="left")
         return table.select(*by, pl.when(_IS_KNOWN).then(value).alias("value"))
 

@@ -232,13 +232,13 @@ class MetricCurve:
     def _sides_of_log(self, metric: Node, thresholds: Thresholds) -> SidesOf:
         query, first = self.question.query, next(decisions_of(metric))
         score = first.table.score.cast(pl.Float64).fill_nan(None).fill_null(-INFINITE)
-        bins, grid = self._cells
+        bins, grid, _ = self._cells
         is_inclusive = first.parameters["threshold"].inclusive
 
         def placed(rows: pl.LazyFrame) -> pl.LazyFrame:
             if bins is None or is_inclusive:
                 return thresholds.placed(rows, score, inclusive=is_inclusive)
-            return thresholds.placed_by_cell(rows, cell_of(score, bins, grid), ends_of_cells(bins, grid))
+            return thresholds.placed_by_cell(rows, cell_of(score, bins, grid), ends_of_cells(*self._cells))
 
         return sides_of_rows(source_of(query, self.question.passes), query.roles.sample, placed)
 

@@ -61,6 +61,8 @@ class Query:
     """The clusters of intervals, where each has a bucket if these are few."""
     with_sides: Callable[[pl.LazyFrame], pl.LazyFrame] | None = None
     """A function that makes of the rows those of both sides of a change."""
+    code: pl.Expr | None = None
+    """A number of each group in place of its keys, once these are columns."""
 
     @classmethod
     def read(
@@ -155,6 +157,7 @@ class Query:
     def with_keys(self, rows: pl.LazyFrame) -> pl.LazyFrame:
         """Rows of the frame, with every key as a column."""
         rows = rows.with_columns(self.added) if self.added else rows
+        rows = rows if self.code is None else rows.with_columns(self.code)
         rows = rows if self.clusters is None else self.clusters.with_buckets(rows, *OF_CLUSTERS)
         return rows if self.with_sides is None else self.with_sides(rows)
 

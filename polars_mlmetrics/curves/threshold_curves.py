@@ -34,7 +34,7 @@ from polars_mlmetrics.formula.curve import Bins, cell_of
 from polars_mlmetrics.formula.declaration import CATALOGUE
 from polars_mlmetrics.formula.declare import make
 from polars_mlmetrics.formula.measure import Measure, Node, of_rows_of
-from polars_mlmetrics.formula.over_targets import OverTargets
+from polars_mlmetrics.formula.over_targets import OverTargets, counts_in
 from polars_mlmetrics.formula.parameters import as_number, identity
 from polars_mlmetrics.formula.shared import Decision
 from polars_mlmetrics.intervals.intervals import table_with_ends
@@ -243,7 +243,7 @@ class MetricCurve:
         return sides_of_rows(source_of(query, self.question.passes), query.roles.sample, placed)
 
     def _sides_of_state(self, metric: Node, thresholds: Thresholds) -> SidesOf:
-        state = self.question.state
+        state, query = self.question.state, self.question.query
         assert state is not None
         by = self.by if self.question.confidence is None else [*self.by, WITHOUT]
         keys, runs = self._runs_of_cells(metric, by)
@@ -253,8 +253,10 @@ class MetricCurve:
             self._check_stored(measure, of_left)
         cells = self._placed(runs, thresholds)
         predicted, left = (cells.select(*keys, PLACE, **side) for side in (of_predicted, of_left))
-        # What is not predicted anywhere counts at every threshold.
-        others = {name for measure in metric.measures() for name in self._names_of(measure)} - of_left.keys()
+        # What is not predicted anywhere counts at every threshold; so do rows that flags count without their weights.
+        unweighted = [each for counts in counts_in(metric) for each in (counts.positives, counts.used) if each]
+        held = [each for each in unweighted if self.question.source.can_answer(self._reader(each), by, query.roles)]
+        others = {name for measure in (*metric.measures(), *held) for name in self._names_of(measure)} - of_left.keys()
         left = pl.concat([left, state.at(by, others)], how="diagonal")
         return sides_of_tables(*(TableSource(side, self._readings.schema) for side in (predicted, left)))
 

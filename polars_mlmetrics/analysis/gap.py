@@ -36,7 +36,7 @@ from polars_mlmetrics.intervals.intervals import FLAGS, SEEMS_FEW, flag_of, flag
 from polars_mlmetrics.intervals.kinds import coarseness_of, core_of, is_share, range_of
 from polars_mlmetrics.intervals.student_t import shared_level, t_at, welch
 from polars_mlmetrics.query.keys import AnyKey, Keys, listed
-from polars_mlmetrics.query.query import check_names
+from polars_mlmetrics.query.query import check_names, check_plain
 from polars_mlmetrics.query.question import Confidence, Question
 from polars_mlmetrics.query.reported_value import several_models
 from polars_mlmetrics.query.results import ResultColumns, slice_text
@@ -190,6 +190,8 @@ class Gaps:
         self._by = [key.column for key in self._groups]
         if not self._over:
             raise ParameterError("gap needs the slices to compare: pass over=, a column or a list of columns.")
+        for key in self._over:
+            check_plain(key, query.schema)
         check_names([*(key.name for key in self._groups), *COLUMNS])
         names = [metric.output_name for metric in query.metrics]
         if len(names) > 1 and LARGEST in names:

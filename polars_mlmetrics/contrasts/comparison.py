@@ -238,11 +238,11 @@ class OfLog(Comparison):
         return Pairing(self._log, self._kinds, *keys, self._baseline, self._candidates)
 
     def _parts(self, slicing: Sequence[str]) -> list[ComparedPart]:
-        found: dict[tuple[object, ...], ComparedPart] = {}
+        found: dict[tuple[int, str], ComparedPart] = {}
         for kind, alike in zip(self._kinds, self._alike, strict=True):
             for candidates, log in self._pairing.parts(kind, slicing):
-                # Metrics of the same pairs are worked out together.
-                name = id(log), *candidates
+                # Metrics of the same pairs are worked out together. A model may be a struct, which has no hash.
+                name = id(log), repr(candidates.to_list())
                 found.setdefault(name, ComparedPart(candidates, self._source_of(log), [])).groups.append(alike)
         return [*found.values()]
 

@@ -24,6 +24,6 @@ def by_code(question: Question, by: list[str], table_of: TableOf) -> pl.LazyFram
     names = source.rows.select(by).unique().with_columns(code)
     schema = pl.Schema({**query.schema, CODE: pl.UInt64()})
     passes = question.passes and question.passes.changed(lambda rows: rows.with_columns(code))
-    coded = replace(question, query=replace(query, added=[*query.added, code], schema=schema), passes=passes)
+    coded = replace(question, query=replace(query, code=code, schema=schema), passes=passes)
     # Two groups of one code would be an error here, never a wrong number.
     return table_of(coded, [CODE]).join(names, on=CODE, validate="m:1", maintain_order="left").drop(CODE)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NoReturn
 
+from polars_mlmetrics.data.door import type_of
 from polars_mlmetrics.data.roles import Bound
 from polars_mlmetrics.errors import ParameterError, StateError
 from polars_mlmetrics.formula.curve import Bins, Cells, Grid
@@ -51,7 +52,8 @@ def cells_of(
 ) -> Cells:
     """The cells of a curve of a measure's rows: of a log those that are wanted, of a state such as it holds."""
     if not question.is_of_state:
-        return Cells(bins, grid or "logit")
+        score = None if bins is None else type_of(like.table.score, question.query.schema)
+        return Cells(bins, grid or "logit", score)
     for parameters in (measure.parameters for measure in _measures_of_state(question)):
         if parameters.get("bins") is not None and "grid" in parameters:
             cells = Cells(parameters["bins"], parameters["grid"])

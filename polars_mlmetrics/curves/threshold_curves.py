@@ -35,7 +35,7 @@ from polars_mlmetrics.formula.curve import Bins, Cells, cell_of
 from polars_mlmetrics.formula.declaration import CATALOGUE
 from polars_mlmetrics.formula.declare import make
 from polars_mlmetrics.formula.measure import Measure, Node, of_rows_of
-from polars_mlmetrics.formula.over_targets import OverTargets
+from polars_mlmetrics.formula.over_targets import OverTargets, counts_in
 from polars_mlmetrics.formula.parameters import as_number, identity
 from polars_mlmetrics.formula.shared import Decision
 from polars_mlmetrics.intervals.intervals import table_with_ends
@@ -161,14 +161,15 @@ class MetricCurve:
     def pooled(self, metric: Node, chosen: pl.LazyFrame, by: list[str]) -> pl.LazyFrame:
         """The value of a metric in coarser groups, from the sums over the groups, each at the threshold chosen for it.
 
-        Null where a group has rows and no threshold.
+        Null where a group has rows and no threshold, and where none has rows.
         """
         at, threshold = metric.each(at_threshold), pl.col("threshold").alias(THRESHOLD)
         rows = fold(self.points, self.by, [(pl.col(N_ROWS).first() > 0).alias(_HAS_ROWS)])
         points = matched(rows, chosen.select(*self.by, threshold), self.by, how="left").cache()
         plan = Plan(MergedSource(self._of_rows(at, points), [*self.by, THRESHOLD]), by, self._readings)
         value, groups = plan.value(at).cast(pl.Float64), plan.groups()
-        is_known = (pl.col(THRESHOLD).is_not_null() | ~pl.col(_HAS_ROWS)).all().alias(_IS_KNOWN)
+        has_rows = pl.col(_HAS_ROWS)
+        is_known = ((pl.col(THRESHOLD).is_not_null() | ~has_rows).all() & has_rows.any()).alias(_IS_KNOWN)
         table = matched(fold(points, by, [is_known]), groups, by, how="left")
         return table.select(*by, pl.when(_IS_KNOWN).then(value).alias("value"))
 
@@ -233,11 +234,11 @@ class MetricCurve:
     def _placed_rows(self, thresholds: Thresholds) -> Callable[[pl.LazyFrame], pl.LazyFrame]:
         """A function that gives rows the place of the highest threshold at which they are predicted."""
         score = self._like.table.score.cast(pl.Float64).fill_nan(None).fill_null(-INFINITE)
-        bins, grid = self._cells
+        bins, grid, _ = self._cells
         is_inclusive: bool = self._like.parameters["threshold"].inclusive
         if bins is None or is_inclusive:
             return lambda rows: thresholds.placed(rows, score, inclusive=is_inclusive)
-        ends = ends_of_cells(bins, grid)
+        ends = ends_of_cells(*self._cells)
         return lambda rows: thresholds.placed_by_cell(rows, cell_of(score, bins, grid), ends)
 
     def _sides_of_log(self, metric: Node, thresholds: Thresholds) -> SidesOf:
@@ -266,7 +267,7 @@ class MetricCurve:
         return keys, Plan(placed, [*keys, PLACE], self._readings).runs(of_rows_of(one.in_runs(), self._like))
 
     def _sides_of_state(self, metric: Node, thresholds: Thresholds) -> SidesOf:
-        state = self.question.state
+        state, query = self.question.state, self.question.query
         assert state is not None
         by = self.by if self.question.confidence is None else [*self.by, WITHOUT]
         keys, runs = self._runs_of_cells(metric, by)
@@ -275,8 +276,10 @@ class MetricCurve:
             self._check_stored(measure, of_left)
         cells = self._placed_cells(runs, thresholds).cache()
         predicted, left = (cells.select(*keys, PLACE, **side) for side in (of_predicted, of_left))
-        # What is not predicted anywhere counts at every threshold.
-        others = {name for measure in metric.measures() for name in self._names_of(measure)} - of_left.keys()
+        # What is not predicted anywhere counts at every threshold; so do rows that flags count without their weights.
+        unweighted = [each for counts in counts_in(metric) for each in (counts.positives, counts.used) if each]
+        held = [each for each in unweighted if self.question.source.can_answer(self._reader(each), by, query.roles)]
+        others = {name for measure in (*metric.measures(), *held) for name in self._names_of(measure)} - of_left.keys()
         left = pl.concat([left, state.at(by, others)], how="diagonal")
         return sides_of_tables(*(TableSource(side, self._readings.schema) for side in (predicted, left)))
 

@@ -104,19 +104,9 @@ class Partial:
         return any(reader.runs_by_label for reader, _ in self.values.measures)
 
     @property
-    def merges_over_keys(self) -> bool:
-        """Whether statistics of several groups may be added up: it looks into no sample."""
-        return self.merges_over_samples and not self.windows
-
-    @property
-    def merges_over_samples(self) -> bool:
-        """Whether they may be where each group holds whole samples."""
+    def merges(self) -> bool:
+        """Whether statistics of several groups may be added up, as long as each holds samples whole."""
         return self.grain != "sample" and all(reader.merges_by is not None for reader, _ in self.values.measures)
-
-    @property
-    def samples(self) -> set[tuple[str, ...]]:
-        """The columns of the samples of its measures."""
-        return {tuple(reader.measure.table.sample) for reader, _ in self.values.measures}
 
     @property
     def table_keys(self) -> list[str]:

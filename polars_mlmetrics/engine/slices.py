@@ -126,10 +126,9 @@ class Slices(LogSource):
         return [kind for kind in (fine, coarse, *([each] for each in apart)) if kind]
 
     def _merges(self, partial: Partial) -> bool:
-        """Whether its statistics merge over the columns of slices, which may follow from what a sample is."""
-        if partial.merges_over_samples and partial.windows:
-            return not any(map(self._columns_of, partial.samples))
-        return partial.merges_over_keys
+        """Whether its statistics merge over the columns of slices; one that looks into samples needs whole ones."""
+        samples = {tuple(reader.measure.table.sample) for reader, _ in partial.values.measures}
+        return partial.merges and not (partial.windows and any(map(self._columns_of, samples)))
 
     def _of_cells(self, partials: Sequence[Partial], by: list[str]) -> list[pl.LazyFrame]:
         """Partials at the keys of one grouping, from their statistics at a covering set of keys."""

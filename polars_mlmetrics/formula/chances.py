@@ -128,4 +128,5 @@ def _harmonic_rest(number: pl.Expr) -> pl.Expr:
 
 
 def _looked_up(table: pl.Series, number: pl.Expr) -> pl.Expr:
-    return pl.lit(table).gather(number.clip(0, len(table) - 1).cast(pl.UInt32))
+    # In an aggregation without groups Polars looks up numbers that have no type, and a sum gives them one.
+    return pl.lit(table).gather(number.clip(0, len(table) - 1).cast(pl.UInt32)) + 0.0

@@ -97,6 +97,8 @@ class Cells(NamedTuple):
 
     bins: Bins = None
     grid: Grid = "logit"
+    score: pl.DataType | None = None
+    """The type of the scores, where it is known."""
 
     def in_runs(self) -> Measure:
         """The measure whose runs are the steps of the curve: the true rows and the others of each."""

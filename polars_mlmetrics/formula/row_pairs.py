@@ -43,7 +43,9 @@ def gap_by_chance(one: pl.Expr, other: pl.Expr, weight: pl.Expr) -> pl.Expr:
     value, *weights = map(pl.element().struct.field, names)
     in_order = lists[0].list.concat(lists[1]).list.eval(pl.element().sort_by(value))
     below, other_below = (weight.cum_sum() for weight in weights)
-    apart = (value.shift(-1) - value) * (below * (1 - other_below) + other_below * (1 - below))
+    # Added up from the other end: of weights that differ much, 1 less those below is rounding.
+    above, other_above = (weight.cum_sum(reverse=True).shift(-1) for weight in weights)
+    apart = (value.shift(-1) - value) * (below * other_above + other_below * above)
     return _of_list(in_order, [apart.sum()])
 
 

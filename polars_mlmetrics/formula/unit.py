@@ -74,13 +74,12 @@ class Unit(Row, Standings, SharedStatistics):
         lower, upto, whole = self._weight_upto(row)
         return self._within(f"midrank_{name}", share(0.5 * (lower + upto - whole), whole), self.grain)
 
-    def tied(self, name: str, row: pl.Expr) -> pl.Expr:
-        """How many rows of the unit have the row's value; where rows have weights, their share of all weight."""
+    def lower(self, name: str, row: pl.Expr) -> pl.Expr:
+        """How many rows of the unit have a lower value; where rows have weights, their share of all weight."""
         if self.is_weighted:
-            lower, upto, whole = self._weight_upto(row)
-            return self._within(f"tied_{name}", share(upto - lower, whole), self.grain)
-        first, last = (self._masked(row).rank(ties).cast(pl.Int64) for ties in ("min", "max"))
-        return self._within(f"tied_{name}", last - first + 1, self.grain)
+            lower, _, whole = self._weight_upto(row)
+            return self._within(f"lower_{name}", share(lower, whole), self.grain)
+        return self._within(f"lower_{name}", self._masked(row).rank("min").cast(pl.Int64) - 1, self.grain)
 
     def discordant_pairs(self, one: pl.Expr, other: pl.Expr) -> pl.Expr:
         """The number of the unit's pairs of rows that two numbers put in opposite orders, on each row.

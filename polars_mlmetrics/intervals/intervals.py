@@ -306,7 +306,8 @@ def table_with_ends(
         return plan.groups(), [value.alias(name)]
     intervals, result = Intervals(plan, confidence), Result(name, value)
     interval = intervals.of(metric)
-    flag = pl.when(_is_number(result)).then(intervals.flag_of(metric, interval, pl.lit(False), None))
+    flag = intervals.flag_of(metric, interval, pl.lit(False), None, **intervals.rare(metric))
+    flag = pl.when(_is_number(result)).then(flag)
     columns = [*_ends(result, interval), flag]
     return intervals.table(), [value.alias(name), *map(pl.Expr.alias, columns, ENDS.names())]
 

@@ -267,13 +267,15 @@ def kendall(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged])
     score, truth = u.score, u.real
     both = pl.struct(score.alias("score"), truth.alias("truth"))
     rows = {"score": score, "truth": truth, "both": both}
-    of_score, of_truth, of_both = (u.per_row(u.sum(f"tied_{name}", u.tied(name, row))) for name, row in rows.items())
+    # Of the pairs that differ, each twice: all are sums of what is above 0, so that no weight is lost in another.
+    of_score, of_truth, of_both = (
+        2 * u.per_row(u.sum(f"lower_{name}", u.lower(name, row))) for name, row in rows.items()
+    )
     opposite = u.max("discordant_pairs", u.discordant_pairs(score, truth))
-    # All pairs, each twice and each row with itself, per row; of weights as shares they are 1.
-    pairs, opposite = (pl.lit(1.0), opposite) if u.is_weighted else (u.rows(), u.per_row(opposite))
-    apart = [unless_rounding(pairs - tied, pairs).sqrt() for tied in (of_score, of_truth)]
-    in_order = pairs - of_score - of_truth + of_both - 4 * opposite
-    return ratio(in_order, apart[0] * apart[1]).clip(-1, 1)  # rounding may go beyond
+    # Weights are shares of all, which add up to 1.
+    opposite = opposite if u.is_weighted else u.per_row(opposite)
+    in_order = of_score + of_truth - of_both - 4 * opposite
+    return ratio(in_order, of_score.sqrt() * of_truth.sqrt()).clip(-1, 1)  # rounding may go beyond
 
 
 @metric(range=(0, INFINITY), best="min")

@@ -61,6 +61,8 @@ class Query:
     """The clusters of intervals, where each has a bucket if these are few."""
     with_sides: Callable[[pl.LazyFrame], pl.LazyFrame] | None = None
     """A function that makes of the rows those of both sides of a change."""
+    code: pl.Expr | None = None
+    """A number of each group in place of its keys, once these are columns."""
 
     @classmethod
     def read(
@@ -155,6 +157,7 @@ class Query:
     def with_keys(self, rows: pl.LazyFrame) -> pl.LazyFrame:
         """Rows of the frame, with every key as a column."""
         rows = rows.with_columns(self.added) if self.added else rows
+        rows = rows if self.code is None else rows.with_columns(self.code)
         rows = rows if self.clusters is None else self.clusters.with_buckets(rows, *OF_CLUSTERS)
         return rows if self.with_sides is None else self.with_sides(rows)
 
@@ -222,8 +225,13 @@ class Query:
             for key in keys:
                 if key in self.by:
                     raise ParameterError(f"{key.name!r} is already in by=, so it cannot be a slice too.")
-                if self.schema[key.column].is_nested():
-                    raise ColumnError(f"{key.name!r} is {self.schema[key.column]}: a slice must have a plain value.")
+                check_plain(key, self.schema)
+
+
+def check_plain(key: KeyColumn, schema: pl.Schema) -> None:
+    """Refuse a slice whose values have no words."""
+    if schema[key.column].is_nested():
+        raise ColumnError(f"{key.name!r} is {schema[key.column]}: a slice must have a plain value.")
 
 
 def check_names(names: Sequence[str]) -> None:

@@ -143,6 +143,15 @@ def test_of_a_state_and_of_cells_it_is_that_of_every_score(name: str, options: d
         assert_frame_equal(in_cells, expected, rel_tol=1e-12)
 
 
+@pytest.mark.parametrize("bins", [None, 16])
+def test_where_no_row_counts_there_is_no_value(bins: int | None) -> None:
+    """Labels that are absent have a value by undefined=, and no threshold by which that could be had."""
+    log = pl.DataFrame({"sample": [1, 2], "label": ["a", "a"], "score": [0.3, 0.4], "truth": [1, 0]})
+    of_others = mlm.recall(average="macro", labels=["b"], undefined=0.0)
+    table = mlm.best_threshold(log, of_others, folds=2, bins=bins)
+    assert table.row(0) == (None, None, 0, None)
+
+
 def test_where_the_other_folds_have_no_threshold_there_is_no_value() -> None:
     """One sample is one fold; a broken row breaks all that it is pooled with; and recall needs a true row to choose."""
     nan = float("nan")

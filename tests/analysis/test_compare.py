@@ -195,6 +195,12 @@ def test_groups_may_be_expressions() -> None:
     assert_frame_equal(of_names.drop("country"), of_texts.drop("country"), rel_tol=1e-12)
 
 
+def test_models_may_be_structs() -> None:
+    """Two columns that tell models apart together; their values have no hash."""
+    of_structs = compared(PAIRS, between=pl.struct(name="model").alias("model"), baseline={"name": "old"})
+    assert_frame_equal(of_structs.drop("model"), compared(PAIRS).drop("model"), rel_tol=1e-12)
+
+
 @pytest.fixture(scope="module")
 def sliced() -> pl.DataFrame:
     return compared(mlm.f1(), mlm.mse(), slices=["country", "label"])

@@ -64,6 +64,13 @@ def test_each_group_is_as_its_own_rows_are(log: pl.LazyFrame, verb: str, keys: t
         assert_frame_equal(table.filter(is_of_group).drop(keys), alone, rel_tol=1e-12, abs_tol=0)
 
 
+@pytest.mark.parametrize("verb", VERBS)
+def test_keys_may_be_expressions(log: pl.LazyFrame, verb: str) -> None:
+    day, model = pl.col("day").dt.offset_by("1y"), pl.col("model").fill_null("none")
+    of_columns = VERBS[verb](log.with_columns(day, model), by=["day", "model"]).collect()
+    assert_frame_equal(VERBS[verb](log, by=[day, model]).collect(), of_columns, rel_tol=1e-12, abs_tol=0)
+
+
 def test_the_threshold_of_each_label_is_that_of_its_rows(log: pl.LazyFrame) -> None:
     table = mlm.best_threshold(log, mlm.f1(), per="label", by=["day", "model"], bins=64).collect()
     for label in ("x", "y"):

@@ -76,3 +76,17 @@ def test_the_best_threshold_has_the_best_of_these_values(name: str, by: str | No
     end = pl.col("value").max() if metric.best == "max" else pl.col("value").min()
     expected = values.group_by(pl.lit(0).alias("all"), *keys).agg(end).sort(keys or "all")["value"].to_list()
     assert best.sort(keys or "value")["value"].to_list() == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [pl.Float64, pl.Float32, pl.Float16])
+@pytest.mark.parametrize("kind", ["roc", "threshold"])
+def test_a_threshold_is_a_number_of_the_type_of_the_score(kind: Any, dtype: Any) -> None:
+    """A half is where a cell begins: the one below ends so near to it that a short float does not tell them apart."""
+    log = log_of(1).cast({"score": dtype})
+    metric, value = (mlm.recall, "tpr") if kind == "roc" else (mlm.f1, "value")
+    found = mlm.curve(log, kind, *([] if kind == "roc" else [mlm.f1()]), bins=8)
+    assert found["threshold"].cast(dtype).cast(pl.Float64).equals(found["threshold"])
+    for threshold, at in found.select("threshold", value).rows():
+        assert mlm.evaluate(log, metric(threshold=threshold)).item() == pytest.approx(at, rel=1e-12)
+    best = mlm.best_threshold(log, mlm.f1(), bins=8)
+    assert mlm.evaluate(log, mlm.f1(threshold=best["threshold"].item())).item() == best["value"].item()

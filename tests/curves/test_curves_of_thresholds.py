@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import polars as pl
@@ -112,3 +113,19 @@ def test_a_group_without_a_curve_has_a_row_for_each_metric() -> None:
 def test_what_is_refused(metrics: list[Any], message: str) -> None:
     with pytest.raises(mlm.MetricError, match=message):
         mlm.curve(log_of(), "threshold", *metrics)
+
+
+@pytest.mark.parametrize("is_state", [False, True])
+def test_few_rows_of_a_class_are_flagged_as_by_evaluate(is_state: bool) -> None:
+    """A tenth of 160 rows is true: too few for mcc, and for a label that is averaged over."""
+    rows = pl.DataFrame({"sample": range(160)}).with_columns(label=pl.lit("a"), truth=pl.col("sample") % 10 == 0)
+    log = rows.with_columns(score=(pl.col("sample") * 7 % 11 + pl.col("truth") * 3) / 14)
+    made = {"few_positives": mlm.mcc, "rare_labels": partial(mlm.f1, average="macro")}
+    metrics = [metric().alias(flag) for flag, metric in made.items()]
+    source, bins = (mlm.state(log, mlm.roc_auc(bins=64, average="macro")), None) if is_state else (log, 64)
+    table = mlm.curve(source, "threshold", metrics, ci=0.9, points=5, bins=bins)
+    of_middle = table.filter(pl.col("threshold").is_between(0.3, 0.6))
+    assert of_middle.height >= len(made)
+    for name, threshold, flag in of_middle.select("metric", "threshold", "ci_flag").rows():
+        told = mlm.evaluate(log, made[name](threshold=threshold), ci=0.9, tidy=True)
+        assert flag == told["ci_flag"].item() == name

@@ -33,6 +33,13 @@ def test_an_empty_frame_keeps_the_schema(asked: dict[str, Any], engine: Any) -> 
     assert empty.collect(engine=engine).schema == full.collect(engine=engine).schema == full.collect_schema()
 
 
+@pytest.mark.parametrize("k", [3, 100])
+def test_an_aggregation_without_groups_has_no_rows(k: int) -> None:
+    """Polars looks up numbers without a type there."""
+    looked_up = [mlm.average_precision_at(k=k), mlm.log_average_precision_at(k=k), mlm.hit_at(k), mlm.pass_at(k)]
+    assert LOG.clear().group_by("label").agg(looked_up).schema == LOG.group_by("label").agg(looked_up).schema
+
+
 def test_columns_of_no_rows_and_no_type_are_empty_too() -> None:
     untyped = pl.DataFrame({"sample": [], "label": [], "score": [], "truth": []})
     assert values(untyped, mlm.f1(), mlm.one_error(), mlm.n_rows()) == [None, None, 0]

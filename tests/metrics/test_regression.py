@@ -1,6 +1,7 @@
 """Rank correlation by pairs and the kappa with linear weights, held to SciPy and scikit-learn."""
 
 import math
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,21 @@ def test_a_weight_is_a_number_of_copies() -> None:
     copies = frame.select(pl.col("score", "truth").repeat_by("weight").explode(empty_as_null=False))
     weighted = value_of(frame, mlm.kendall().on(weight="weight"))
     assert weighted == pytest.approx(kendalltau(copies["score"], copies["truth"])[0], rel=1e-12)
+
+
+def test_light_rows_are_not_lost_beside_a_heavy_one() -> None:
+    """Nearly all weight is that of one row, so pairs of rows that differ have little of it. Whole numbers are exact."""
+    rows = [(0, 0, 10**12), (1, 0, 1), (1, 2, 1), (2, 2, 1)]
+    frame = pl.DataFrame(rows, schema=["score", "truth", "weight"], orient="row").cast(pl.Float64)
+    pairs = [(s - r, t - u, v * w) for (s, t, v), (r, u, w) in product(rows, repeat=2)]
+    in_order = sum(weight * ((s * t > 0) - (s * t < 0)) for s, t, weight in pairs)
+    apart = [sum(pair[2] for pair in pairs if pair[side] != 0) for side in (0, 1)]
+    tau = value_of(frame, mlm.kendall().on(weight="weight"))
+    assert tau == pytest.approx(in_order / math.sqrt(apart[0] * apart[1]), rel=1e-12)
+    gaps = sum(abs(s - u) * v * w for (s, _, v), (_, u, w) in product(rows, repeat=2))
+    errors = sum(abs(s - t) * w for s, t, w in rows) * sum(w for *_, w in rows)
+    kappa = value_of(frame, mlm.linear_kappa().on(weight="weight"))
+    assert kappa == pytest.approx((gaps - errors) / gaps, rel=1e-12)
 
 
 @pytest.mark.parametrize("infinity", [math.inf, -math.inf])

@@ -114,12 +114,13 @@ def test_files_and_engines(tmp_path: Path, engine: Any) -> None:
     assert_frame_equal(in_files.collect(engine=engine), right.drop("^.*_(low|high)$"), rel_tol=1e-9)
 
 
-@pytest.mark.parametrize("verb", ["compare", "worst", "curve", "by"])
+@pytest.mark.parametrize("verb", ["compare", "worst", "curve", "gap", "by"])
 def test_other_verbs_refuse_lists(verb: str) -> None:
     calls: dict[str, Any] = {
         "compare": lambda: mlm.compare(log(), mlm.f1(), between="country", baseline="DE", slices=["tags"]),
         "worst": lambda: mlm.worst(log(), mlm.log_loss(), slices=["tags"]),
         "curve": lambda: mlm.curve(log(), "roc", slices=["tags"]),
+        "gap": lambda: mlm.gap(log(), mlm.f1(), over=["country", "tags"]),
         "by": lambda: mlm.evaluate(log().with_columns(pl.struct("score").alias("s")), mlm.f1(), slices=["s"]),
     }
     with pytest.raises(mlm.ColumnError, match="a slice must have a plain value"):

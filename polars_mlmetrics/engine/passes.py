@@ -74,8 +74,24 @@ class Passes:
             return len(self.files.parts())
         if isinstance(self.count, int):
             return self.count
-        room = max(self.memory - HELD, LEAST_ROOM)
-        return whole_times(room, self._n_rows * bytes_a_row)
+        return whole_times(self._room, self._n_rows * bytes_a_row)
+
+    def parts_of(self, value: pl.Expr, alike: pl.Expr, bytes_a_value: int, n_rows: int) -> Generator[pl.LazyFrame]:
+        """The rows, in parts that hold whole values of a column: those that are alike by an expression are in one.
+
+        However the samples are parted, there are as many parts as the memory for the values needs.
+        """
+        n_values = n_rows
+        if n_rows * bytes_a_value > self._room:  # else there is no need to look how many there are
+            n_values = self.rows.select(value.hash().approx_n_unique()).collect().item()
+        n_parts = whole_times(self._room, n_values * bytes_a_value)
+        parts = [self.rows.filter(modulo(alike.hash(), n_parts) == part) for part in range(n_parts)]
+        yield from tracked(parts if n_parts > 1 else [self.rows], "pass", show=self.progress)
+
+    @property
+    def _room(self) -> int:
+        """Bytes for what is held of a pass."""
+        return max(self.memory - HELD, LEAST_ROOM)
 
     @cached_property
     def _n_rows(self) -> int:

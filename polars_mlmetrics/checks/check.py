@@ -88,13 +88,13 @@ def check(
         Whether to list also the problems that were not looked for, because the table lacks a column or no metric reads
         it: with the severity "skipped", and no count.
     thorough
-        Whether to check samples too (duplicates, contradictions, samples in several groups). False checks only rows,
-        groups and labels, in one scan that holds one row per group and label, and one more scan for examples.
+        Whether to check samples too (duplicates, contradictions, samples in several groups). False checks only rows and
+        groups, in one scan that holds one row per group; labels, in another; and scans once more for examples.
     strict
         Whether to raise a `TableError` if a problem has the severity "error".
     passes, memory, progress
-        As in `evaluate`, for the checks of `thorough`: but the default is "auto", which aims at 1 GB. None reads all
-        samples at once.
+        As in `evaluate`, for labels and the checks of `thorough`: but the default is "auto", which aims at 1 GB. None
+        reads all samples at once.
     **roles
         Which columns are the sample, label, score, truth and weight.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Literal
 
 import polars as pl
@@ -21,12 +21,25 @@ class LogParts:
     """The rows of a log, and the parts in which they are read."""
 
     def __init__(
-        self, log: LogTable, passes: int | Literal["auto", "files"] | None, memory: int | str | None, *, progress: bool
+        self,
+        log: LogTable,
+        passes: int | Literal["auto", "files"] | None,
+        memory: int | str | None,
+        *,
+        progress: bool,
+        change: Callable[[pl.LazyFrame], pl.LazyFrame] = lambda rows: rows,
     ) -> None:
-        self._log, self.rows, added = log, log.reader.rows(), log.reader.added
-        self._split = passes_over(
-            log.frame, lambda part: part.with_columns(added), log.sample, passes, memory, progress=progress
-        )
+        def prepared(rows: pl.LazyFrame) -> pl.LazyFrame:
+            return change(rows.with_columns(log.reader.added))
+
+        self._log, self.rows = log, prepared(log.frame)
+        """The rows with the columns of keys, and changed."""
+        self._split = passes_over(log.frame, prepared, log.sample, passes, memory, progress=progress)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all rows are read at once."""
+        return self._split is None
 
     def of_samples(self, n_rows: int | None = None) -> Iterable[pl.LazyFrame]:
         """The rows, part by part; none where there are no samples. No sample is in two."""

@@ -23,7 +23,7 @@ DEDUPE = Verb("dedupe")
 
 Keep = Literal["first", "last", "error"]
 
-INDEX, ALONE, CODE = f"{INTERNAL}index", f"{INTERNAL}alone", f"{INTERNAL}code_of_keys"
+INDEX, PLACE, CODE = f"{INTERNAL}index", f"{INTERNAL}place", f"{INTERNAL}code_of_keys"
 
 OTHER_ORDER = (
     "the rows came in another order when they were read again, as those of a join or a group_by may: write them to a "
@@ -110,7 +110,8 @@ def dedupe(
         raise ParameterError("dedupe: passes='files' works only with keep='error': pass passes='auto'.")
     parts = LogParts(log, passes, memory, progress=progress, change=lambda rows: rows.with_row_index(INDEX))
     if parts.is_whole:
-        one = _one_of_each(parts.rows, log, places, keep)
+        one = _in_order(parts.rows, places, keep).filter(_is_chosen(log, keep))
+        one = (one.sort(INDEX) if places else one).drop(PLACE)
     else:
         types = {INDEX: pl.get_index_type(), CODE: pl.UInt64()}
         one = _without(parts.rows, log.pair_keys, pl.defer(lambda: _left_out(parts, log, places, keep), schema=types))
@@ -130,14 +131,19 @@ def _refuse_copies(log: LogTable, parts: LogParts) -> None:
         )
 
 
-def _one_of_each(numbered: pl.LazyFrame, log: LogTable, order: Sequence[str], keep: Keep) -> pl.LazyFrame:
-    is_unknown = any_of([pl.col(name).is_null() for name in log.pair])
-    rows = numbered.with_columns(pl.when(is_unknown).then(INDEX).alias(ALONE))
-    if order:
-        # Rows of one time stay as they are; those of none are put where they are not taken.
-        rows = rows.sort(order, nulls_last=keep == "first", maintain_order=True)
-    one = rows.unique([*log.pair_keys, ALONE], keep="first" if keep == "first" else "last", maintain_order=True)
-    return (one.sort(INDEX) if order else one).drop(ALONE)
+def _in_order(rows: pl.LazyFrame, order: Sequence[str], keep: Keep) -> pl.LazyFrame:
+    """The rows by an order, with the place of each in it."""
+    if not order:
+        return rows.with_columns(pl.col(INDEX).alias(PLACE))
+    # Rows of one time stay as they are; those of none are put where they are not taken.
+    return rows.sort(order, nulls_last=keep == "first", maintain_order=True).with_row_index(PLACE)
+
+
+def _is_chosen(log: LogTable, keep: Keep) -> pl.Expr:
+    """The rows that are kept: of each label the first or the last, and all without a sample or label."""
+    place = pl.col(PLACE)
+    chosen = place.min() if keep == "first" else place.max()
+    return any_of([pl.col(name).is_null() for name in log.pair]) | (place == chosen.over(log.pair_keys))
 
 
 def _left_out(parts: LogParts, log: LogTable, order: Sequence[str], keep: Keep) -> pl.DataFrame:
@@ -146,9 +152,8 @@ def _left_out(parts: LogParts, log: LogTable, order: Sequence[str], keep: Keep) 
     for part in parts.of_samples():
         copied = repeated(part.drop_nulls(log.pair), log.pair_keys).lazy()
         rows = part.join(copied, on=log.pair_keys, how="semi", nulls_equal=True, maintain_order="left")
-        kept = _one_of_each(rows, log, order, keep)
-        others = rows.select(INDEX, code_of(log.pair_keys).alias(CODE)).join(kept, on=INDEX, how="anti")
-        found.append(others.collect())
+        others = _in_order(rows, order, keep).filter(~_is_chosen(log, keep))
+        found.append(others.select(INDEX, code_of(log.pair_keys).alias(CODE)).collect())
     return pl.concat(found)
 
 

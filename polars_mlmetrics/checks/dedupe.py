@@ -63,7 +63,7 @@ def dedupe(
         row. A row with a null is chosen only if no other row has a value. None is the order of the table.
     passes, memory, progress
         As in `evaluate`: in memory are the keys of the rows of one pass, and the numbers of the rows that are left out.
-        "files" is for keep="error".
+        "files" is for keep="error". The rows are read once more after the passes: another order then is an error.
     **roles
         The columns of the sample and the label. Without a label column, one row per sample is kept.
 

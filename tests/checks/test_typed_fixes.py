@@ -1,5 +1,7 @@
 """The lines that mend problems are of the language in which one asks."""
 
+import tomllib
+
 import polars as pl
 import pytest
 
@@ -21,6 +23,8 @@ def test_every_problem_has_a_line_where_a_command_asks() -> None:
         assert "mlm." not in line
         assert "pl." not in line
         assert line or problem.severity == "info"
+        if line.startswith("[prepare] "):
+            assert tomllib.loads(line.replace(" ", "\n", 1))["prepare"]
 
 
 def test_the_same_check_in_python_and_for_a_command() -> None:

@@ -243,6 +243,12 @@ def test_a_row_is_left_out_of_a_lazy_log_in_passes() -> None:
     assert parts.select(pl.len()).collect().item() == whole.height
 
 
+def test_a_log_without_its_copies_is_read_in_passes() -> None:
+    once = mlm.dedupe(copied(log(1)).lazy(), "last", by="model", passes=2, **QUIET)
+    table = mlm.evaluate(once, mlm.ndcg(), by="model", passes=2, **QUIET).collect()
+    assert_frame_equal(table, mlm.evaluate(mlm.dedupe(copied(log(1)), "last", by="model"), mlm.ndcg(), by="model"))
+
+
 def test_rows_that_come_in_another_order_when_they_are_read_again() -> None:
     seeds = itertools.count()
     rows = pl.defer(lambda: copied(log(1)).sample(fraction=1, shuffle=True, seed=next(seeds)), schema=log(1).schema)

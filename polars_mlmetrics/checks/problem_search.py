@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 import polars as pl
 
-from polars_mlmetrics.checks.conditions import conditions
+from polars_mlmetrics.checks.by_condition import conditions
 from polars_mlmetrics.checks.lines import is_no_number, reading_of
 from polars_mlmetrics.checks.looks import KeyOfSamples, SliceColumns, WholeLog, WholeSamples
 from polars_mlmetrics.checks.problems import PROBLEMS, Finding, Of, Problem

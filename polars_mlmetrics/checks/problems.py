@@ -1,6 +1,6 @@
 """Problems that a log may have: the question that finds each, what it means for metrics, and the line that mends it.
 
-One declaration each: those that a condition finds are in `conditions`, and the others in `looks`.
+One declaration each: those that a condition finds are in `by_condition`, and the others in `looks`.
 """
 
 from __future__ import annotations
@@ -48,13 +48,14 @@ class Problem:
 
 
 PROBLEMS: dict[str, Problem] = {}
+"""In the order in which they are reported: those of `by_condition` first, as they are imported first."""
 
 
 def problem(of: Of, severity: Severity, **more: Any) -> Callable[[Callable[[Any], Any]], Problem]:
     """Declare a problem by its question.
 
     The docstring is what it means. Its last paragraph is the line that mends it, in Python, and after a "$" on the
-    command line. Without that, a command can only be told to ignore it; or nothing, if it is for information.
+    command line. Where that has none, its line is to ignore the problem, or empty where nothing is wrong.
     """
 
     def declare(question: Callable[[Any], Any]) -> Problem:

@@ -90,7 +90,7 @@ class Passes:
 
     @property
     def _room(self) -> int:
-        """Bytes for what is held of a pass."""
+        """Bytes for the rows of a pass, or its values."""
         return max(self.memory - HELD, LEAST_ROOM)
 
     @property

@@ -228,12 +228,12 @@ def test_rows_without_a_sample_are_split_by_none() -> None:
 
 
 def test_copies_that_several_passes_have() -> None:
-    rows, told = copied(log(1)), []
+    rows, messages = copied(log(1)), []
     for how in ({}, {"passes": 3, **QUIET}, {"passes": "auto", **QUIET}):
         with pytest.raises(mlm.TableError, match="rows are copies by model and sample and label") as error:
             mlm.dedupe(rows.lazy(), by="model", **how)
-        told.append(str(error.value))
-    assert len({*told}) == 1
+        messages.append(str(error.value))
+    assert len({*messages}) == 1
 
 
 def test_a_row_is_left_out_of_a_lazy_log_in_passes() -> None:

@@ -244,7 +244,7 @@ class SlicesOfModel:
         known = rows.drop_nulls(read) if read else rows
         columns = [column.column for column in self.columns]
         # Most samples have one value, which is soon seen: only of the others each model has its own set of values.
-        values = {column: _number_of(column, self.log.schema[column]) for column in columns}
+        values = {column: pl.col(column).hash() for column in columns}
         several = fold(known, self.keys, [(value.min() != value.max()).alias(name) for name, value in values.items()])
         # One row to fold for all: rows that are counted and rows that are summed come apart in a stream of none.
         counted = several.with_columns(pl.lit(1).alias(Fact.ROWS))
@@ -270,12 +270,6 @@ class SlicesOfModel:
         found = rows.join(samples.lazy(), on=self.keys, how="semi", nulls_equal=True).select(*self.keys, shown)
         joined = fold(found.unique(), self.keys, [pl.exclude(self.keys).sort().str.join(", ")])
         return joined.sort(self.keys).collect()
-
-
-def _number_of(column: str, dtype: pl.DataType) -> pl.Expr:
-    """A number for the value that a row has in a column: of equal values it is the same."""
-    # Equal values have equal hashes, but for the two zeros.
-    return (pl.col(column) + 0.0 if dtype.is_float() else pl.col(column)).hash()
 
 
 def _slices_of_models(log: LogTable) -> list[SlicesOfModel]:

@@ -236,11 +236,11 @@ class LogTable:
     def plain_label(self) -> pl.Expr:
         """A text without characters of no width, in one form of Unicode, without case and blanks at its ends.
 
-        Of other labels it is a value that is the same for equal ones.
+        A label that is no text stays what it is.
         """
         label = pl.col(self.label)
         if not self.has_text_labels:
-            return label + 0.0 if self.schema[self.label[0]].is_float() else label  # two zeros have two hashes
+            return label
         visible = label.cast(pl.String).str.replace_all(r"[\p{Cf}\p{Cc}]", "")
         return visible.str.normalize("NFKC").str.to_lowercase().str.strip_chars()
 

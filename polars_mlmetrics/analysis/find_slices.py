@@ -114,7 +114,7 @@ def find_slices(
 
     Returns
     -------
-    One row a slice, the surest first (both halves together): the by columns, `rank`, `slice`, `by_condition` (what
+    One row a slice, the surest first (both halves together): the by columns, `rank`, `slice`, `conditions` (what
     `slice_filter` reads), `depth`, `n_samples`, `n_rows` and `share` of the samples of the group. Then, of the samples
     that the search did not see: `value`, the value of the `rest` of the group, their `gap` (positive is worse) with its
     95 % interval `low` and `high`, `p` (the chance of a gap as large if the slice were like the rest: one-sided, so

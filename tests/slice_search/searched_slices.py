@@ -15,7 +15,7 @@ from polars_mlmetrics.slice_search.encode import EVEN, EncodedLog, Search
 def searched(
     rows: pl.DataFrame, metric: mlm.Metric, features: list[str], depth: int, least: int
 ) -> list[dict[str, Any]]:
-    """What the search knows of each slice of the rows in even buckets, high values being bad; with its `by_condition`.
+    """What the search knows of each slice of the rows in even buckets, high values being bad; with its `conditions`.
 
     A slice must have half as many samples there as in all rows.
     """

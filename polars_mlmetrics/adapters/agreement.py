@@ -34,9 +34,9 @@ def common_schema(schemas: Mapping[Place, pl.Schema], files: FileReader) -> pl.S
 def agreed(schemas: Mapping[Place, pl.Schema], kind: Format, missing: Missing) -> pl.Schema:
     """The columns of all files, in the order in which files have them first."""
     first, expected = next(iter(schemas.items()))
-    if missing == "raise":
-        for path, schema in schemas.items():
-            _check_related(path, schema, first, expected, kind)
+    for path, schema in schemas.items() if missing == "raise" and expected else ():
+        if not schema.keys() & expected.keys():  # it is of another table
+            raise _lacking(path, *next(iter(expected.items())), first)
     types: dict[str, pl.DataType] = {}
     for name in dict.fromkeys(name for schema in schemas.values() for name in schema):
         there = {path: schema[name] for path, schema in schemas.items() if name in schema}
@@ -67,17 +67,6 @@ def _difference(
 
 def _lacking(path: Place, name: str, dtype: pl.DataType, owner: Place) -> FileError:
     return FileError(f"{path} has no column {name!r} ({dtype} in {owner}).").with_remedy(FILLED)
-
-
-def _check_related(path: Place, schema: pl.Schema, first: Place, expected: pl.Schema, kind: Format) -> None:
-    """Refuse a file of another table: no column is shared, or those of csv come in another order."""
-    if expected and not schema.keys() & expected.keys():
-        raise _lacking(path, *next(iter(expected.items())), first)
-    # Polars reads the others by name, and csv by position.
-    if kind == "csv" and schema.keys() == expected.keys() and schema.names() != expected.names():
-        raise FileError(
-            f"{path} has its columns in a different order from {first}: {', '.join(schema)} and {', '.join(expected)}."
-        ).with_remedy(REMEDY)
 
 
 def read_as(rows: pl.LazyFrame, found: pl.Schema, wanted: pl.Schema, keys: Sequence[str]) -> pl.LazyFrame:

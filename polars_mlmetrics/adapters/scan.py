@@ -62,7 +62,8 @@ def scan(
     """Read a prediction log from anywhere as a LazyFrame. Every file is checked before a row is read.
 
     An error names a file that is missing, empty, broken or given twice. A column that a file lacks, or has of another
-    type, is an error that names the file as soon as the column is read, and not before.
+    type, is an error that names the file as soon as the column is read, and not before. Columns are read by name, in
+    whatever order a file has them.
     NDJSON has neither NaN nor -inf: Polars writes null for them, so broken rows, or labels that were not returned,
     become unknown. So a log of `with_truths`, or one of `from_lists` with a column `listed`, is refused in NDJSON. You
     need no `scan` for a LazyFrame from pl.scan_parquet or another Polars scan: every function takes it.

@@ -7,12 +7,12 @@ from typing import Any, Literal, Unpack, get_args
 
 import polars as pl
 
-from polars_mlmetrics.checks.looks import Finding
+from polars_mlmetrics.checks.lines import SEEN, line_of
+from polars_mlmetrics.checks.parts import LogParts
 from polars_mlmetrics.checks.problem_search import ProblemSearch
-from polars_mlmetrics.checks.problems import PROBLEMS, Problem, Severity
+from polars_mlmetrics.checks.problems import PROBLEMS, Finding, Problem, Severity
 from polars_mlmetrics.checks.statuses import is_of_gate, raise_for_status
-from polars_mlmetrics.checks.table import SEEN, LogTable
-from polars_mlmetrics.checks.typed_fixes import typed_fix
+from polars_mlmetrics.checks.table import LogTable
 from polars_mlmetrics.data.frames import Frame, guessed_numbers
 from polars_mlmetrics.data.roles import MODEL, Roles
 from polars_mlmetrics.errors import (
@@ -20,7 +20,6 @@ from polars_mlmetrics.errors import (
     TableError,
     at_callers_line,
     hides_values,
-    is_on_command_line,
     typed,
     unknown,
 )
@@ -30,16 +29,12 @@ from polars_mlmetrics.formula.parameters import check_parameter
 from polars_mlmetrics.query.keys import KeyColumn, Keys, columns_of
 from polars_mlmetrics.query.requirements import check_keys
 from polars_mlmetrics.query.results import ResultColumns
-from polars_mlmetrics.query.source import passes_over
 from polars_mlmetrics.query.verb import Verb
 
 CHECK = Verb("check")
 
 MEMORY = "1 GB"
 """The default of `memory`."""
-
-BYTES_A_ROW = 60
-"""Bytes per row while samples are checked: numbers to sort, and the key of the sample."""
 
 COLUMNS = ResultColumns.of(
     (pl.Enum(get_args(Severity)), "severity"),
@@ -93,13 +88,13 @@ def check(
         Whether to list also the problems that were not looked for, because the table lacks a column or no metric reads
         it: with the severity "skipped", and no count.
     thorough
-        Whether to check samples too (duplicates, contradictions, samples in several groups). False checks only rows,
-        groups and labels, in one scan that holds one row per group and label, and one more scan for examples.
+        Whether to check samples too (duplicates, contradictions, samples in several groups). False checks only rows and
+        groups, in one scan that holds one row per group; labels, in another; and scans once more for examples.
     strict
         Whether to raise a `TableError` if a problem has the severity "error".
     passes, memory, progress
-        As in `evaluate`, for the checks of `thorough`: but the default is "auto", which aims at 1 GB. None reads all
-        samples at once.
+        As in `evaluate`, for labels and the checks of `thorough`: but the default is "auto", which aims at 1 GB. None
+        reads all samples at once.
     **roles
         Which columns are the sample, label, score, truth and weight.
 
@@ -146,17 +141,15 @@ def check(
     check_keys(
         "check", columns_of([*map(KeyColumn, log.names.values(), log.by), *log.slices], log.reader.added), log.schema
     )
-    limit = MEMORY if memory is None and passes == "auto" else memory
-    split = passes_over(
-        log.frame, lambda part: part.with_columns(log.reader.added), log.sample, passes, limit, progress=progress
-    )
-    rows, search = log.reader.rows(), ProblemSearch(log)
-    search.scan(rows, guessed_numbers(log.frame))
+    parts = LogParts(log, passes, MEMORY if memory is None and passes == "auto" else memory, progress=progress)
+    search = ProblemSearch(log)
+    search.scan(parts.rows, guessed_numbers(log.frame))
+    for part in parts.of_labels(search.n_rows):
+        search.scan_labels(part)
     if log.slices:
-        search.scan_slices(rows)
-    if thorough and log.sample:
-        for part in [rows] if split is None else split.parts(BYTES_A_ROW, search.n_rows):
-            search.scan_samples(part)
+        search.scan_slices(parts.rows)
+    for part in parts.of_samples(search.n_rows) if thorough else ():
+        search.scan_samples(part)
     found = [_row(log, problem, each, ignore) for problem, each in search.found()]
     found += map(_skipped, search.skipped() if skipped else [])
     table = pl.DataFrame(found, schema=COLUMNS)
@@ -220,10 +213,7 @@ def _row(log: LogTable, problem: Problem, found: Finding, ignored: Sequence[str]
         "of": problem.of,
         "examples": found.examples,
         "meaning": problem.meaning.format(column=found.about, between=found.between, by=typed("by", found.about)),
-        "fix": log.line(
-            typed_fix(problem.name, problem.severity) if is_on_command_line() else problem.fix,
-            *(found.about, found.seen, found.reading),
-        ),
+        "fix": line_of(log, problem, found),
     }
 
 

@@ -7,14 +7,14 @@ at a column of `by` when all samples were seen.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple
 
 import polars as pl
 
 from polars_mlmetrics.checks.duplicates import N_ROWS, contradicted, repeated, surplus
-from polars_mlmetrics.checks.problems import PROBLEMS, Of, Problem, problem
+from polars_mlmetrics.checks.problems import Finding, problem
 from polars_mlmetrics.checks.table import AS_IS, ROLE_COLUMNS, TRUTH, Fact, LogTable
 from polars_mlmetrics.data.expressions import text_of_key
 from polars_mlmetrics.data.roles import MODEL
@@ -33,30 +33,6 @@ COUNTED = 1_000_000
 
 SUSPECTS = 1000
 """How many labels of samples are looked at to see whether any at all is in two groups."""
-
-
-@dataclass
-class Finding:
-    """How often a problem was found, among how many, and where."""
-
-    count: int = 0
-    examples: list[str] = field(default_factory=list)
-    total: int = 0
-    """How many units there are; of rows they are counted elsewhere."""
-    about: str = ""
-    """The column that it is about, if it is about one."""
-    between: str = MODEL
-    """The column between whose values samples differ."""
-    seen: list[object] = field(default_factory=list)
-    """Values of the role that it is about, where its line needs them."""
-    reading: str = ""
-    """The code that reads its texts as numbers, where its line needs that."""
-
-    def add(self, more: Finding) -> None:
-        """Add what was found in other rows."""
-        self.count += more.count
-        self.total += more.total
-        self.examples = [*self.examples, *more.examples][:MOST_VALUES]
 
 
 # -- the log as a whole ------------------------------------------------------------------------------------------------
@@ -85,6 +61,7 @@ def weight_unused(log: WholeLog) -> list[Finding]:
     """There is a column {column!r}, but no weight is named: all rows have the same weight.
 
     mlm.evaluate(log, {metric}{roles}, weight={column!r})
+    $ --weight {column}
     """
     name = log.table.unused_weight
     return [] if name is None else [Finding(log.n_rows, about=name)]
@@ -95,6 +72,7 @@ def ids_read_as_numbers(log: WholeLog) -> list[Finding] | None:
     """{column!r} is a whole-number id read from CSV: leading zeros are lost. The line reads it as text.
 
     log = pl.scan_csv(..., schema_overrides={{**log.collect_schema(), {column!r}: pl.String}})
+    $ [prepare] cast = {{ {column} = "String" }}
     """
     ids = dict.fromkeys([*log.table.pair, *log.table.by])
     return None if log.guessed is None else [Finding(log.n_rows, about=name) for name in ids if name in log.guessed]
@@ -126,6 +104,7 @@ def slices_of_few_rows(slices: SliceColumns) -> list[Finding]:
     """{column!r} has nearly a value a row, each a slice.
 
     mlm.find_slices({log}, {metric}, {column!r}{roles})
+    $ mlm slices ... --features {column}
     """
     return slices.findings(few_rows=True)
 
@@ -135,6 +114,7 @@ def slices_of_floats(slices: SliceColumns) -> list[Finding]:
     """{column!r} is Float: 0.1 + 0.2 and 0.3 are two slices.
 
     mlm.find_slices({log}, {metric}, {column!r}{roles})
+    $ mlm slices ... --features {column}
     """
     return slices.findings(few_rows=False)
 
@@ -144,6 +124,7 @@ def cluster_unused(slices: SliceColumns) -> list[Finding] | None:
     """Samples of one {column!r} have the same slice: intervals are too narrow, unless cluster={column!r} is given.
 
     mlm.evaluate(log, {metric}, ci=0.95, cluster={column!r}{roles})
+    $ --ci --cluster {column}
     """
     log = slices.log
     names = {key.column: key.name for key in log.slices if key.column not in log.pair_keys}
@@ -197,6 +178,7 @@ def duplicate(part: WholeSamples) -> list[Finding] | None:
     """Another row has the same sample, label and group: it counts twice.
 
     log = mlm.dedupe(log, keep='last'{by_role}, sample={sample}{label_role})
+    $ [prepare] dedupe = {{ keep = "last", by = {by_names} }}
     """
     if part.has_trials:
         return None
@@ -222,6 +204,7 @@ def models_pooled(part: WholeSamples) -> list[Finding] | None:
     """Several models have a row of this sample and label, and each number is of all of them: pass {by}.
 
     mlm.check(log{by_role}{roles})
+    $ --by {column}
     """
     keys = part.log.pair_keys
     if not part.log.model:
@@ -239,6 +222,7 @@ def slices_differ_between_models(part: WholeSamples) -> list[Finding] | None:
     A slice is a fact of the sample: join it from one table, the same for all models.
 
     log = log.drop({column!r}).join(..., on={sample}, how='left')
+    $ [prepare] drop = ["{column}"]
     """
     looks = _slices_of_models(part.log)
     return [finding for look in looks for finding in look.findings(part.rows)] if looks else None
@@ -260,7 +244,7 @@ class SlicesOfModel:
         known = rows.drop_nulls(read) if read else rows
         columns = [column.column for column in self.columns]
         # Most samples have one value, which is soon seen: only of the others each model has its own set of values.
-        values = {column: _number_of(column, self.log.schema[column]) for column in columns}
+        values = {column: pl.col(column).hash() for column in columns}
         several = fold(known, self.keys, [(value.min() != value.max()).alias(name) for name, value in values.items()])
         # One row to fold for all: rows that are counted and rows that are summed come apart in a stream of none.
         counted = several.with_columns(pl.lit(1).alias(Fact.ROWS))
@@ -286,12 +270,6 @@ class SlicesOfModel:
         found = rows.join(samples.lazy(), on=self.keys, how="semi", nulls_equal=True).select(*self.keys, shown)
         joined = fold(found.unique(), self.keys, [pl.exclude(self.keys).sort().str.join(", ")])
         return joined.sort(self.keys).collect()
-
-
-def _number_of(column: str, dtype: pl.DataType) -> pl.Expr:
-    """A number for the value that a row has in a column: of equal values it is the same."""
-    # Equal values have equal hashes, but for the two zeros.
-    return (pl.col(column) + 0.0 if dtype.is_float() else pl.col(column)).hash()
 
 
 def _slices_of_models(log: LogTable) -> list[SlicesOfModel]:
@@ -383,11 +361,3 @@ def samples_in_common(key: KeyOfSamples) -> list[Finding]:
     mlm.evaluate(log, mlm.n_samples(), by={column!r}{roles})
     """
     return [key.several] if key.spread == "in all" else []
-
-
-SIZES = {
-    of: Problem(of, "info", of, f"How many {of} there are.", "mlm.profile(log{roles})", lambda _: None)
-    for of in get_args(Of)
-}
-"""How many of each unit there are: no problem, and always reported."""
-PROBLEMS.update((size.name, size) for size in SIZES.values())

@@ -1,20 +1,28 @@
-"""The search for problems: of rows, groups and labels in one scan, of samples in parts of the log."""
+"""The search for problems: of rows and groups in one scan, of labels and samples in parts of the log."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, get_args
 
 import polars as pl
 
-from polars_mlmetrics.checks.looks import SIZES, Finding, KeyOfSamples, SliceColumns, WholeLog, WholeSamples
-from polars_mlmetrics.checks.problems import PROBLEMS, Of, Problem, conditions
+from polars_mlmetrics.checks.by_condition import conditions
+from polars_mlmetrics.checks.lines import is_no_number, reading_of
+from polars_mlmetrics.checks.looks import KeyOfSamples, SliceColumns, WholeLog, WholeSamples
+from polars_mlmetrics.checks.problems import PROBLEMS, Finding, Of, Problem
 from polars_mlmetrics.checks.table import AS_IS, PLAIN_LABEL, Fact, LogTable
-from polars_mlmetrics.data.expressions import all_of
 from polars_mlmetrics.data.frames import is_text
 from polars_mlmetrics.data.roles import RoleName
 from polars_mlmetrics.engine.folds import fold
 from polars_mlmetrics.errors import INTERNAL, MOST_VALUES, hides_values
+
+SIZES = {
+    of: Problem(of, "info", of, f"How many {of} there are.", "mlm.profile(log{roles})", "", lambda _: None)
+    for of in get_args(Of)
+}
+"""How many of each unit there are: no problem, and always reported."""
+PROBLEMS.update((size.name, size) for size in SIZES.values())
 
 
 class ProblemSearch:
@@ -62,30 +70,30 @@ class ProblemSearch:
                     self._add(problem, finding)
 
     def scan(self, rows: pl.LazyFrame, guessed: Sequence[str] | None) -> None:
-        """Look at all rows, groups and labels, and once more for examples; `guessed` is what a `WholeLog` has."""
+        """Look at all rows and groups, and once more for examples; `guessed` is what a `WholeLog` has."""
         log = self._log
         wanted = conditions(log, "rows")
-        classes = log.classes()
         # Of the keys that tell samples or labels apart, a sample or a label has one value anyway.
         between = [key for key in log.by if key not in log.pair]
         known: dict[str, pl.Expr] = {Fact.KNOWN: log.has_known_sample} if between and log.sample else {}
         problems = {f"{INTERNAL}{problem.name}": condition for problem, condition in wanted.items()}
-        keys = list(dict.fromkeys([*log.by, *log.label]))
-        units = log.counts(rows, keys, classes | known | problems).collect()
+        groups = log.counts(rows, log.by, log.classes() | known | problems).collect()
         if known:
-            values = units.filter(pl.col(Fact.KNOWN) > 0).select(pl.col(between).n_unique())
+            values = groups.filter(pl.col(Fact.KNOWN) > 0).select(pl.col(between).n_unique())
             self._values = values.row(0, named=True)
-        sums: dict[str, int] = units.select(pl.exclude(keys).sum()).row(0, named=True)
+        sums: dict[str, int] = groups.select(pl.exclude(log.by).sum()).row(0, named=True)
         self.n_rows = sums[Fact.ROWS]
         self._add(SIZES["rows"], Finding(self.n_rows))
         self._scan_rows(log.with_roles(rows), wanted, sums)
         self._look(WholeLog(log, self.n_rows, guessed))
-        sum_of_all = [pl.col(Fact.ROWS, *classes).sum()]
-        self._judge("groups", fold(units.lazy(), log.by, sum_of_all), log.by)
-        if log.label:
-            labels = fold(units.lazy().drop_nulls(log.label), log.label, sum_of_all)
-            plain = [plain_label(pl.col(log.label)).alias(PLAIN_LABEL)] if log.has_text_labels else []
-            self._judge("labels", labels.with_columns(plain), log.label, [PLAIN_LABEL] if plain else [])
+        self._judge("groups", groups.lazy(), log.by)
+
+    def scan_labels(self, rows: pl.LazyFrame) -> None:
+        """Look at rows that hold whole labels, and all that look like them."""
+        log = self._log
+        plain = [log.plain_label.alias(PLAIN_LABEL)] if log.has_text_labels else []
+        labels = log.labels(rows).with_columns(plain).collect()
+        self._judge("labels", labels.lazy(), log.label, [PLAIN_LABEL] if plain else [])
 
     def _scan_rows(self, rows: pl.LazyFrame, wanted: dict[Problem, pl.Expr], sums: dict[str, int]) -> None:
         """Add the problems of rows, with the first rows of each: their keys, and their roles as they stand there."""
@@ -156,60 +164,3 @@ class ProblemSearch:
         for key in self._keys:
             key.add(part, across, counts)
         self._look(part)
-
-
-# -- forms of text -----------------------------------------------------------------------------------------------------
-
-
-def plain_label(label: pl.Expr) -> pl.Expr:
-    """A label without characters of no width, in one form of Unicode, without case and blanks at its ends."""
-    visible = label.cast(pl.String).str.replace_all(r"[\p{Cf}\p{Cc}]", "")
-    return visible.str.normalize("NFKC").str.to_lowercase().str.strip_chars()
-
-
-THOUSANDS = r"^\s*[+-]?[1-9][0-9]{0,2}(,[0-9]{3})+\s*%?\s*$"
-"""A text in which commas may separate thousands."""
-
-
-class WrittenNumber(NamedTuple):
-    """A way in which numbers are written."""
-
-    is_percent: bool
-    has_commas: bool
-
-    def read(self, text: pl.Expr) -> pl.Expr:
-        """The texts as Float64, or null: blanks go, so does % (5% is 5.0), and a comma is a point if has_commas."""
-        text = text.str.strip_chars(" %" if self.is_percent else None)
-        text = text.str.replace(",", ".", literal=True) if self.has_commas else text
-        return text.cast(pl.Float64, strict=False)
-
-    def is_in(self, text: pl.Expr) -> pl.Expr:
-        """Whether all texts that are not blank can be read in this way, and one of them shows that it is this way."""
-        text = text.filter(text.str.strip_chars() != "")
-        ends = text.str.strip_chars_end().str.ends_with("%").all() if self.is_percent else pl.lit(True)
-        # 1,234 is two numbers: a comma is read as a point only where some text shows that it is one.
-        has_points = (text.str.contains(",", literal=True) & ~text.str.contains(THOUSANDS)).any()
-        return all_of([ends, has_points if self.has_commas else pl.lit(True), self.read(text).is_not_null().all()])
-
-    def line(self, *, has_blanks: bool) -> str:
-        """The code after the column in a line that reads them; an empty text becomes null."""
-        strip = ".str.strip_chars(' %')" if self.is_percent else ".str.strip_chars()"
-        blanks = ".replace('', None)" if has_blanks else ""
-        commas = ".str.replace(',', '.', literal=True)" if self.has_commas else ""
-        return f"{strip}{blanks}{commas}.cast(pl.Float64){' / 100' if self.is_percent else ''}"
-
-
-WAYS = [WrittenNumber(is_percent, has_commas) for is_percent in (False, True) for has_commas in (False, True)]
-
-
-def reading_of(rows: pl.LazyFrame, column: pl.Expr) -> str:
-    """The code that reads all texts of a column as numbers, after the column in a line; empty if no code does."""
-    text = column.cast(pl.String)
-    fits = [way.is_in(text).alias(str(place)) for place, way in enumerate(WAYS)]
-    found = rows.select((text.str.strip_chars() == "").any().alias("blanks"), *fits).collect().row(0, named=True)
-    return next((way.line(has_blanks=found["blanks"]) for place, way in enumerate(WAYS) if found[str(place)]), "")
-
-
-def is_no_number(column: pl.Expr) -> pl.Expr:
-    """Whether a text is not a number as Polars writes it."""
-    return WAYS[0].read(column.cast(pl.String)).is_null()

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from keyword import iskeyword
 from typing import Any
 
 import polars as pl
 
-from polars_mlmetrics.checks.typed_fixes import typed_names
 from polars_mlmetrics.data.door import MAX_WEIGHT, check_key_columns, naming_role
 from polars_mlmetrics.data.expressions import any_of, same_expression
 from polars_mlmetrics.data.frames import Frame, is_number, is_text, schema_of
@@ -23,7 +21,6 @@ from polars_mlmetrics.errors import (
     NameCollisionError,
     hides_values,
     shown_row,
-    shown_values,
 )
 from polars_mlmetrics.formula.measure import Measure
 from polars_mlmetrics.formula.metric import Metric
@@ -36,7 +33,7 @@ ROLE_COLUMNS = {"score": SCORE, "truth": TRUTH, "weight": WEIGHT}
 """The roles as columns: as Float64 where they are numbers, or else as they are."""
 
 PLAIN_LABEL = f"{INTERNAL}plain_label"
-"""A label without invisible characters and case."""
+"""The column of `LogTable.plain_label`."""
 
 
 class Fact(StrEnum):
@@ -64,9 +61,6 @@ AS_IS = f"{INTERNAL}as_is:"
 """Before the name under which a column of an example is shown."""
 
 NEEDLESS = "Name the metrics that you want, if none of them reads it."
-
-SEEN = "  # seen: "
-"""Before values that were seen, at the end of a line of code."""
 
 WEIGHTS = ("weight", "weights", "w", "sample_weight", "sample_weights")
 """The usual names of weights."""
@@ -212,9 +206,17 @@ class LogTable:
 
     def counts(self, rows: pl.LazyFrame, keys: Sequence[str], conditions: Mapping[str, pl.Expr]) -> pl.LazyFrame:
         """How many rows each key has, and in how many of them each condition holds."""
-        marks = [condition.cast(pl.Int64).alias(name) for name, condition in conditions.items()]
         sums = [pl.len().cast(pl.Int64).alias(Fact.ROWS), pl.col(*conditions).sum()]
-        return fold(self.with_roles(rows).with_columns(marks), keys, sums)
+        return fold(self.with_roles(rows).with_columns(**_marks(conditions)), keys, sums)
+
+    def labels(self, rows: pl.LazyFrame) -> pl.LazyFrame:
+        """The labels of these rows, and how many of them are of each class."""
+        [label], classes = self.label, self.classes()
+        dtype = self.schema[label]
+        # Polars holds rows of many keys until all are read: as categories, each text only once.
+        key = pl.col(label).cast(pl.Categorical(pl.Categories.random())) if dtype == pl.String else pl.col(label)
+        known = self.with_roles(rows).filter(pl.col(label).is_not_null()).select(key, **_marks(classes))
+        return fold(known, self.label, [pl.col(*classes).sum()]).with_columns(pl.col(label).cast(dtype))
 
     @property
     def has_known_sample(self) -> pl.Expr:
@@ -229,6 +231,18 @@ class LogTable:
             Fact.NEGATIVES: truth == 0 if self.is_number("truth") else no_rows,
             Fact.OTHERS: (truth != 0) & (truth != 1) if self.has_other_truths else no_rows,
         }
+
+    @property
+    def plain_label(self) -> pl.Expr:
+        """A text without characters of no width, in one form of Unicode, without case and blanks at its ends.
+
+        A label that is no text stays what it is.
+        """
+        label = pl.col(self.label)
+        if not self.has_text_labels:
+            return label
+        visible = label.cast(pl.String).str.replace_all(r"[\p{Cf}\p{Cc}]", "")
+        return visible.str.normalize("NFKC").str.to_lowercase().str.strip_chars()
 
     def of_sample(self) -> list[pl.Expr]:
         """The facts of samples that problems need."""
@@ -253,59 +267,6 @@ class LogTable:
             return []
         by = [*order, *keys]
         return self.examples(units.select(by).sort(by).head(MOST_VALUES).select(keys).collect())
-
-    # -- a line of code ------------------------------------------------------------------------------------------------
-
-    def line(self, written: str, about: str, seen: Sequence[object] = (), reading: str = "") -> str:
-        """A line of code in the columns of this log; `about` is the one that it is for, if it is for one.
-
-        Where the line cannot know a value it has `...`: fill it in before you run it. `seen` are values that may help
-        to fill it, and `reading` is what reads texts as numbers.
-        """
-        by, sample = [self.names[column] for column in self.by], list(self.table.sample)
-        pair = [*sample, *self.label]
-        columns = {
-            **{role: _written(column) for role, column in self.values.items()},
-            **{f"number_of_{role}": self._number(role, reading) for role in self.values},
-            "log": "log" if self.sample else f"log.with_row_index({sample[0]!r})",
-            **typed_names(self.values, label=self.table.label, sample=sample[0], by=[*by, *self.model]),
-            "largest": MAX_WEIGHT,
-            "label": _written(pl.col(self.table.label)),
-            "known_label": self._known_label(),
-            "sample": _listed(sample),
-            "known_sample": _each(sample, "is_not_null", "all_horizontal"),
-            "unknown_sample": _each(sample, "is_null", "any_horizontal"),
-            "unknown_pair": _each(pair, "is_null", "any_horizontal"),
-            "by": repr(by),
-            "by_role": f", by={_listed([*by, *self.model])}" if by or self.model else "",
-            "keys": _listed([*by, *sample]),
-            "label_role": f", label={self.table.label!r}" if self.label and self.label != ["label"] else "",
-            "roles": self._roles(),
-            "pair": _listed(pair),
-            "seen": f"{SEEN}{shown_values(seen)}" if seen else "",
-            "metric": "mlm.accuracy()" if self.has("score", "truth") else "...",
-        }
-        line = written.format(column=about, **columns)
-        lacking = [name for name in self.worked_out if repr(name) in line]
-        is_plain = {name: name.isidentifier() and not iskeyword(name) for name in lacking}
-        first = [f"{name}=..." if is_plain[name] else f"**{{{name!r}: ...}}" for name in lacking]
-        return f"log = log.with_columns({', '.join(first)}); {line}" if first else line
-
-    def _number(self, role: str, reading: str) -> str:
-        """A role read as a number, if something reads it: else only its owner knows what it means."""
-        text = "" if self.types[role] == pl.String else ".cast(pl.String)"
-        return f"{_written(self.values[role])}{text}{reading}" if reading else "..."
-
-    def _known_label(self) -> str:
-        known = f"{_written(pl.col(self.table.label))}.is_not_null()"
-        return known if self.not_filled_in is None else f"{known} | (pl.col({LISTED!r}) == {FILLED!r})"
-
-    def _roles(self) -> str:
-        """The roles with other columns than those that nobody names, as arguments. No weight is used unnamed."""
-        named = {role: _argument(column) for role, column in self.values.items()}
-        named |= {"sample": _listed(self.table.sample), "label": repr(self.table.label)}
-        own = {role: column for role, column in named.items() if role == "weight" or column != repr(role)}
-        return "".join(f", {role}={column}" for role, column in own.items())
 
 
 class WantedMetrics:
@@ -344,6 +305,11 @@ class WantedMetrics:
         return self.is_any or role == "weight" or role in self._roles
 
 
+def _marks(conditions: Mapping[str, pl.Expr]) -> dict[str, pl.Expr]:
+    """Conditions as bytes, which Polars adds up in 64 bits."""
+    return {name: condition.cast(pl.Int8) for name, condition in conditions.items()}
+
+
 def _common_roles(one: Table, other: Table) -> set[str]:
     """The roles that are the same columns in two tables."""
     return {role for role, column in one.values().items() if same_expression(column, getattr(other, role))}
@@ -372,23 +338,3 @@ ROLE_OF = {
     **dict.fromkeys(("truth", "soft_truth", "gain", "real", "actual"), "truth"),
 }
 """The role of each reading."""
-
-
-def _argument(column: pl.Expr) -> str:
-    return repr(column.meta.output_name()) if column.meta.is_column() else "..."
-
-
-def _each(names: Sequence[str], test: str, together: str) -> str:
-    """A test of each of some columns."""
-    if len(names) == 1:
-        return f"pl.col({names[0]!r}).{test}()"
-    return f"pl.{together}(pl.col({list(names)!r}).{test}())"
-
-
-def _listed(names: Sequence[str]) -> str:
-    first, *more = dict.fromkeys(names)
-    return repr([first, *more]) if more else repr(first)
-
-
-def _written(column: pl.Expr) -> str:
-    return f"pl.col({column.meta.output_name()!r})" if column.meta.is_column() else "(...)"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import pairwise
 from typing import Literal
 
@@ -45,11 +44,12 @@ class Passes:
     memory: int
     progress: bool
     _known: dict[int, list[pl.Expr]] = field(default_factory=dict)
+    _height: int | None = None
 
     def changed(self, change: Callable[[pl.LazyFrame], pl.LazyFrame]) -> Passes:
         """The same passes over changed rows."""
         files = None if self.files is None else self.files.changed(change)
-        return replace(self, rows=change(self.rows), files=files, _known={})
+        return replace(self, rows=change(self.rows), files=files, _known={}, _height=None)
 
     def parts(self, bytes_a_row: int, n_rows: int | None = None) -> Generator[pl.LazyFrame]:
         """The rows, part by part. `bytes_a_row` is what a row takes while its part is worked on.
@@ -69,18 +69,36 @@ class Passes:
     def how_many(self, bytes_a_row: int, n_rows: int | None = None) -> int:
         """How many parts there are: of rows with one id fewer come."""
         if n_rows is not None:
-            self._n_rows = n_rows
+            self._height = n_rows
         if self.files is not None:
             return len(self.files.parts())
         if isinstance(self.count, int):
             return self.count
-        room = max(self.memory - HELD, LEAST_ROOM)
-        return whole_times(room, self._n_rows * bytes_a_row)
+        return whole_times(self._room, self._n_rows * bytes_a_row)
 
-    @cached_property
+    def parts_of(self, value: pl.Expr, alike: pl.Expr, bytes_a_value: int, n_rows: int) -> Generator[pl.LazyFrame]:
+        """The rows, in parts that hold whole values of a column: those that are alike by an expression are in one.
+
+        However the samples are parted, there are as many parts as the memory for the values needs.
+        """
+        n_values = n_rows
+        if n_rows * bytes_a_value > self._room:  # else there is no need to look how many there are
+            n_values = self.rows.select(value.hash().approx_n_unique()).collect().item()
+        n_parts = whole_times(self._room, n_values * bytes_a_value)
+        parts = [self.rows.filter(modulo(alike.hash(), n_parts) == part) for part in range(n_parts)]
+        yield from tracked(parts if n_parts > 1 else [self.rows], "pass", show=self.progress)
+
+    @property
+    def _room(self) -> int:
+        """Bytes for the rows of a pass, or its values."""
+        return max(self.memory - HELD, LEAST_ROOM)
+
+    @property
     def _n_rows(self) -> int:
-        n_rows: int = self.rows.select(pl.len()).collect().item()
-        return n_rows
+        # Not a cached property: until Python 3.12 all objects share its lock, and passes may read what others make.
+        if self._height is None:
+            self._height = int(self.rows.select(pl.len()).collect().item())
+        return self._height
 
     def _conditions(self, passes: int) -> list[pl.Expr]:
         # The same where the rows are read again.

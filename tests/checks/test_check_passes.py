@@ -77,6 +77,19 @@ def test_a_sample_is_shared_in_one_pass_and_varies_in_another() -> None:
         alike(check(log, by="fold", passes=passes), check(log, by="fold"))
 
 
+ZEROS = pl.when(pl.col("truth") == 1).then(0.0).otherwise(-0.0)
+"""Two numbers that are equal."""
+
+
+@pytest.mark.parametrize("label", [pl.col("label"), pl.col("truth"), ZEROS])
+def test_labels_that_look_alike_are_in_one_part(label: pl.Expr, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = LOG.with_columns(item=label)
+    expected = found_in(log, label="item", by="model")
+    monkeypatch.setattr("polars_mlmetrics.checks.parts.BYTES_A_LABEL", 10**9)
+    for passes in ("auto", 2):
+        alike(found_in(log, label="item", by="model", passes=passes), expected)
+
+
 def test_a_copy_of_a_float_is_found_in_any_pass() -> None:
     log = pl.DataFrame({"sample": [0.0, -0.0, 0.5, -0.5, NAN, NAN], "label": "a", "score": 0.5, "truth": [1, 1, 0] * 2})
     for passes in (None, 2, 5):

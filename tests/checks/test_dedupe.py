@@ -3,6 +3,7 @@
 import random
 import re
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -320,3 +321,18 @@ def test_python_objects_are_no_keys(name: str, keep: Any) -> None:
 def test_a_table_without_samples_is_refused() -> None:
     with pytest.raises(mlm.ColumnError, match="sample column 'sample'"):
         mlm.dedupe(LOG.drop("sample"))
+
+
+@pytest.mark.parametrize("engine", ["in-memory", "streaming"])
+@pytest.mark.parametrize("passes", [None, 2])
+@pytest.mark.parametrize("order", [None, "written"])
+def test_a_filter_of_what_is_kept_chooses_no_other_rows(
+    order: str | None, passes: int | None, engine: Any, tmp_path: Path
+) -> None:
+    rows = pl.DataFrame({"sample": [1, 1, 2, 2, 3], "label": "a", "country": ["DE", "FR", "FR", "DE", "DE"]})
+    rows = rows.with_columns(written=pl.Series([3, 1, 2, 1, None]))
+    rows.write_parquet(tmp_path / "rows.parquet")
+    for log in (rows.lazy(), pl.scan_parquet(tmp_path / "rows.parquet")):
+        for keep in ("first", "last"):
+            lazy = mlm.dedupe(log, keep, order=order, passes=passes, progress=False).filter(country="DE")
+            assert_frame_equal(lazy.collect(engine=engine), mlm.dedupe(rows, keep, order=order).filter(country="DE"))

@@ -1,25 +1,30 @@
 """The lines that mend problems are of the language in which one asks."""
 
+import tomllib
+
 import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from polars_mlmetrics.checks.problems import PROBLEMS
-from polars_mlmetrics.checks.typed_fixes import TYPED_FIXES, TYPED_OPTIONS, typed_fix, typed_names
+from polars_mlmetrics.checks.lines import line_of
+from polars_mlmetrics.checks.problems import PROBLEMS, Finding
+from polars_mlmetrics.checks.table import LogTable
 from polars_mlmetrics.errors import spelled_as, typed
+from polars_mlmetrics.query.verb import Verb
 
 LOG = pl.DataFrame({"m": ["a", "a"], "sample": [1, 1], "p": [0.2, 30.0], "truth": [1, None]})
 
 
 def test_every_problem_has_a_line_where_a_command_asks() -> None:
-    assert TYPED_FIXES.keys() | TYPED_OPTIONS.keys() <= PROBLEMS.keys()
-    columns = {role: pl.col(role) for role in ("score", "truth", "weight")}
-    names = typed_names(columns, label="label", sample="sample", by=["model"])
+    log = LogTable(Verb("check"), LOG.with_columns(score="p", w=1), None, {"weight": "w"})
     for problem in PROBLEMS.values():
-        line = typed_fix(problem.name, problem.severity).format(column="c", seen="", largest=1e300, **names)
+        with spelled_as({}):
+            line = line_of(log, problem, Finding(about="c"))
         assert "mlm." not in line
         assert "pl." not in line
         assert line or problem.severity == "info"
+        if line.startswith("[prepare] "):
+            assert tomllib.loads(line.replace(" ", "\n", 1))["prepare"]
 
 
 def test_the_same_check_in_python_and_for_a_command() -> None:

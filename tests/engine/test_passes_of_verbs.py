@@ -1,11 +1,13 @@
 """Verbs beside `evaluate` in passes: they give what they give of all rows at once."""
 
+import itertools
 import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import polars as pl
 import pytest
+from polars.exceptions import PolarsError
 from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
@@ -120,6 +122,15 @@ OTHERS: dict[str, Callable[..., pl.DataFrame]] = {
     "drift of broken truths": lambda rows, **how: mlm.drift(
         rows, truth=pl.when(pl.col("user") == 3).then(float("nan")).otherwise("truth"), **OF_MONTHS, **how
     ),
+    "profile": lambda rows, **how: mlm.profile(rows, by=["model", "country"], **how),
+    "profile without labels": lambda rows, **how: mlm.profile(rows.drop("label"), **how),
+    "profile of samples of two columns": lambda rows, **how: mlm.profile(rows, sample=["user", "sample"], **how),
+    "dedupe": lambda rows, **how: mlm.dedupe(copied(rows), "first", by="model", **how),
+    "dedupe by an order": lambda rows, **how: mlm.dedupe(
+        copied(rows), "last", by=pl.col("model").str.head(1).alias("first"), order=["weight", "user"], **how
+    ),
+    "dedupe of samples": lambda rows, **how: mlm.dedupe(rows.drop("label"), "last", **how),
+    "dedupe of no copies": lambda rows, **how: mlm.dedupe(rows, by="model", **how),
     "drift of classes": lambda rows, **how: mlm.drift(rows, score="label", **OF_MONTHS, **how),
 }
 
@@ -127,6 +138,11 @@ OTHERS: dict[str, Callable[..., pl.DataFrame]] = {
 def broken(rows: Any) -> Any:
     """The rows, of which those of one user have no number for a score."""
     return rows.with_columns(score=pl.when(pl.col("user") == 3).then(float("nan")).otherwise("score"))
+
+
+def copied(rows: Any) -> Any:
+    """The rows, and after them some once more, with other weights."""
+    return pl.concat([rows, rows.filter(pl.col("user") % 3 > 0).with_columns(pl.col("weight").reverse())])
 
 
 def spread(rows: Any, some: Sequence[float] = ()) -> Any:
@@ -182,6 +198,9 @@ REFUSED: dict[str, Callable[[pl.LazyFrame], Any]] = {
     "drift: parts are ranges of scores, and 'files' are none: pass passes='auto'.": lambda rows: mlm.drift(
         rows, **OF_MONTHS, passes="files"
     ),
+    "dedupe: passes='files' works only with keep='error': pass passes='auto'.": lambda rows: mlm.dedupe(
+        rows, "last", by="model", passes="files"
+    ),
     "memory= works only with passes='auto', and passes is 3.": lambda rows: mlm.rank(
         rows, mlm.f1(), passes=3, memory="1 GB"
     ),
@@ -206,6 +225,36 @@ def test_rows_without_a_sample_are_split_by_none() -> None:
         mlm.ColumnError, match="passes split the rows by sample, and there is no sample column 'sample'"
     ):
         mlm.best_threshold(rows, mlm.cost(fp=pl.col("score"), fn=1), bins=8, passes=3, **QUIET)
+
+
+def test_copies_that_several_passes_have() -> None:
+    rows, messages = copied(log(1)), []
+    for how in ({}, {"passes": 3, **QUIET}, {"passes": "auto", **QUIET}):
+        with pytest.raises(mlm.TableError, match="rows are copies by model and sample and label") as error:
+            mlm.dedupe(rows.lazy(), by="model", **how)
+        messages.append(str(error.value))
+    assert len({*messages}) == 1
+
+
+def test_a_row_is_left_out_of_a_lazy_log_in_passes() -> None:
+    whole = mlm.dedupe(copied(log(1)), "last", by="model")
+    parts = mlm.dedupe(copied(log(1)).lazy(), "last", by="model", passes=3, **QUIET)
+    assert_frame_equal(parts.collect(), whole)
+    assert parts.select(pl.len()).collect().item() == whole.height
+
+
+def test_a_log_without_its_copies_is_read_in_passes() -> None:
+    once = mlm.dedupe(copied(log(1)).lazy(), "last", by="model", passes=2, **QUIET)
+    table = mlm.evaluate(once, mlm.ndcg(), by="model", passes=2, **QUIET).collect()
+    assert_frame_equal(table, mlm.evaluate(mlm.dedupe(copied(log(1)), "last", by="model"), mlm.ndcg(), by="model"))
+
+
+def test_rows_that_come_in_another_order_when_they_are_read_again() -> None:
+    seeds = itertools.count()
+    rows = pl.defer(lambda: copied(log(1)).sample(fraction=1, shuffle=True, seed=next(seeds)), schema=log(1).schema)
+    once = mlm.dedupe(rows, "last", by="model", passes=1, **QUIET)
+    with pytest.raises(PolarsError, match="the rows came in another order when they were read again"):
+        once.collect()
 
 
 @pytest.mark.parametrize("ask", [mlm.compare, mlm.gap])

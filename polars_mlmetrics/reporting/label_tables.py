@@ -10,6 +10,7 @@ import polars as pl
 from polars_mlmetrics.analysis.classification_report import RATES, classification_report
 from polars_mlmetrics.analysis.evaluate import evaluate
 from polars_mlmetrics.analysis.finish import finish
+from polars_mlmetrics.data.expressions import text_of_key
 from polars_mlmetrics.errors import StateError
 from polars_mlmetrics.formula.averages import Best
 from polars_mlmetrics.formula.declaration import CATALOGUE
@@ -20,6 +21,7 @@ from polars_mlmetrics.metrics.decisions import f1, support
 from polars_mlmetrics.query.keys import Keys
 from polars_mlmetrics.reporting.asked import ReportQuestion, name_of
 from polars_mlmetrics.reporting.curve_tables import asks_which_are_true
+from polars_mlmetrics.reporting.reasons import as_shown
 
 N_ROWS, TRUE_ROWS = "rows of the label", "true rows of the label"
 """The columns of how many rows a label has, and how many of them are true: of samples, where each has it once."""
@@ -27,6 +29,10 @@ N_ROWS, TRUE_ROWS = "rows of the label", "true rows of the label"
 SUPPORT = "support"
 OF_REPORT = ("label", "average", *RATES, SUPPORT)
 """The columns of `classification_report`."""
+
+LABEL = "label_text"
+RANKED = "f1"
+"""The column that the labels are sorted by."""
 
 USUAL = 0.5
 
@@ -109,3 +115,8 @@ def rows_of(metric: Metric) -> Metric:
 
 def _has_labels(metric: Metric) -> bool:
     return all(measure.has_units("label") for measure in metric.tree.measures())
+
+
+def with_texts(table: pl.DataFrame, label: str) -> pl.DataFrame:
+    """A table with its labels as texts that are safe to show."""
+    return as_shown(table.with_columns(text_of_key(pl.col(label), table.schema[label]).alias(LABEL)), LABEL)

@@ -29,7 +29,8 @@ from polars_mlmetrics.reporting.points import (
     tidied,
     with_series,
 )
-from polars_mlmetrics.reporting.wording import as_shown, number
+from polars_mlmetrics.reporting.reasons import as_shown
+from polars_mlmetrics.reporting.wording import number
 
 MOST_NAMES = 100
 LOG = {"score", "truth"}

@@ -88,7 +88,8 @@ def test_the_numbers_are_those_of_the_verbs(seed: int, carrier: str, roles: dict
     sliced = mlm.compare(frame, METRICS[0], baseline="old", slices=SLICES, **given).lazy().collect()
     models = findings.models.rename({MODEL: "model"})
     near(models, values, ["model", "metric"], {name: name for name in [*NUMBERS, "n_excluded"]})
-    near(models, whole, ["model", "metric"], {"difference": "difference", "d_low": "low", "d_high": "high"})
+    ends = {"difference_low": "low", "difference_high": "high"}
+    near(models, whole, ["model", "metric"], {"difference": "difference", **ends})
     slices = findings.all_slices.rename({MODEL: "model"})
     of_slices = sliced.filter(pl.col("slice") != "")
     columns = {"value": "difference", "low": "low", "high": "high", "model_value": "value", "n_pairs": "n_pairs"}

@@ -51,7 +51,7 @@ def test_intervals_are_of_the_clusters_that_are_named(carrier: str) -> None:
     report = mlm.report(frame, mlm.log_loss(), baseline="champion", slices=["country"], **given)
     row = report._told.of("challenger")
     ends, curve = of_users()
-    assert [row[name] for name in ("d_low", "d_high", "low", "high")] == pytest.approx(ends)
+    assert [row[name] for name in ("difference_low", "difference_high", "low", "high")] == pytest.approx(ends)
     assert "|cluster:user|" in report.html
     assert "cluster:user" in report.markdown
     assert "rows of one user are taken to depend on one another" in report.html

@@ -9,9 +9,11 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from polars_mlmetrics.reporting.findings import BAD, EVEN, GOOD, OPEN, Card, Told, _why_not_judged
-from polars_mlmetrics.reporting.slice_section import found_section, slice_section
+from polars_mlmetrics.reporting.findings import BAD, EVEN, GOOD, OPEN, Card
+from polars_mlmetrics.reporting.page.found_section import found_section
+from polars_mlmetrics.reporting.page.slices_section import slices_section
 from polars_mlmetrics.reporting.summary import cards
+from polars_mlmetrics.reporting.verdicts import Told, _why_not_judged
 from tests.reporting.report_log import made
 
 LOSS = mlm.log_loss()
@@ -166,14 +168,14 @@ def test_every_challenger_is_looked_at() -> None:
     both(where, f"other is worse in {n_worse}, most where country=JP; better in {n_better} of 9.")
     # The table is of the one that the page is about.
     assert report._told.slices["__mlm_model"].to_list() == ["new"] * 9
-    assert "other" not in slice_section(report._told)["lead"]
+    assert "other" not in slices_section(report._told)["lead"]
 
 
 def test_of_many_models_the_best_are_looked_at_and_the_others_counted() -> None:
     log = made(200, {f"m{number}": 0.5 + number / 5 for number in range(7)}, labels=["people"])
     told = mlm.report(log, LOSS, slices=["device"])._told
     assert told.searched == told.names[:5]
-    assert "These are the 5 best models; slices of 2 others were not looked at." in slice_section(told)["lead"]
+    assert "These are the 5 best models; slices of 2 others were not looked at." in slices_section(told)["lead"]
     told = mlm.report(log, LOSS, slices=["device"], baseline="m6")._told
     assert told.searched == told.names[1:5]
     both(cards(told)[1], "These are the 4 best models; slices of 2 others were not looked at.")
@@ -390,7 +392,7 @@ def test_a_log_without_samples_has_values_alone() -> None:
     report = mlm.report(log, [LOSS, mlm.f1()], slices=["country"])
     assert report._told.models["low"].null_count() == report._told.models.height
     both(cards(report._told)[2], "The log has no sample column, so nothing here has an interval.")
-    both(cards(report._told)[1], "4 of 4 slices cannot be judged (no interval).")
+    both(cards(report._told)[2], "4 of 4 slices cannot be judged (no interval).")
     with pytest.raises(mlm.ColumnError, match="sample column 'user' is not in the table"):
         mlm.report(log, LOSS, sample="user")
     with pytest.raises(mlm.ColumnError, match="no sample column"):

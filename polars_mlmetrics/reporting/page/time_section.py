@@ -9,8 +9,8 @@ import polars as pl
 
 from polars_mlmetrics.data.visible import visible
 from polars_mlmetrics.reporting.asked import MODEL, name_of
-from polars_mlmetrics.reporting.curve_sections import charts_of, lines_of, shown_models
-from polars_mlmetrics.reporting.findings import Told
+from polars_mlmetrics.reporting.page.series import charts_of, lines_of, series_of
+from polars_mlmetrics.reporting.verdicts import Told
 from polars_mlmetrics.reporting.wording import direction
 
 LAST_DAYS, FEWEST_DAYS = 7, 3
@@ -19,7 +19,7 @@ LAST_DAYS, FEWEST_DAYS = 7, 3
 
 def time_section(told: Told) -> dict[str, Any]:
     """A chart of the values for each date, and one of the differences where there is a baseline."""
-    plots, names = [], [visible(name) for name in shown_models(told)]
+    plots, names = [], series_of(told)
     for date in dict.fromkeys(map(name_of, told.answers.asked.dates)):
         drawn = (_values(told, date), _differences(told, date), _rows(told, date))
         plots += [(*plot, names) for plot in drawn if plot]
@@ -73,14 +73,3 @@ def _usual(lines: pl.DataFrame, date: str) -> tuple[float, float] | None:
     last = pl.col(date).max()
     before = lines.filter(pl.col(date) < last, pl.col(date) >= last - timedelta(days=LAST_DAYS))["value"].to_list()
     return (min(before), max(before)) if len(before) >= FEWEST_DAYS else None
-
-
-def dates_of(told: Told) -> list[str]:
-    """From when to when the rows are, as the title says it."""
-    asked = told.answers.asked
-    for date in map(name_of, asked.dates[:1]):
-        known = told.answers.values.filter(pl.col("sliced_by") == date)[date].drop_nulls()
-        if not known.is_empty():
-            first, last = (str(end)[:10] for end in (known.min(), known.max()))
-            return [first if first == last else f"{first} to {last}"]
-    return []

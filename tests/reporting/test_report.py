@@ -18,7 +18,7 @@ from sklearn.metrics import f1_score
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.formula.cells import ends_of_cells
-from polars_mlmetrics.reporting import answers, label_tables, libraries
+from polars_mlmetrics.reporting import answers, asked, label_tables, libraries
 from polars_mlmetrics.reporting.drawing import drawn
 from polars_mlmetrics.reporting.looks import LIGHT
 from polars_mlmetrics.reporting.page import page as page_module
@@ -169,7 +169,8 @@ def test_nothing_is_worked_out_twice_and_a_query_is_run_once(monkeypatch: pytest
 
     for module, names in (
         (answers, ("check", "evaluate", "comparison_of", "find_slices", "finish")),
-        (label_tables, ("evaluate", "classification_report", "finish")),
+        (label_tables, ("classification_report", "finish")),
+        (asked, ("state",)),
     ):
         for name in names:
             monkeypatch.setattr(module, name, counting(name, getattr(module, name)))
@@ -177,8 +178,9 @@ def test_nothing_is_worked_out_twice_and_a_query_is_run_once(monkeypatch: pytest
     lazy = log.lazy().map_batches(counting("run", pl.DataFrame.clone), schema=log.schema)
     report = mlm.report(lazy, [mlm.log_loss(), mlm.f1()], baseline="champion", slices=SLICES, by="day")
     report.html, report.markdown  # noqa: B018
-    # Each of evaluate and compare: the headline by slice, the others of the whole. evaluate: the labels too.
-    assert calls == {"run": 1, "check": 1, "evaluate": 3, "classification_report": 1, "comparison_of": 2}
+    # Each of evaluate and compare: the headline by slice, the others of the whole. Labels are of a state, curves too.
+    of_states = {"state": 2, "classification_report": 1, "finish": 1}
+    assert calls == {"run": 1, "check": 1, "evaluate": 2, "comparison_of": 2, **of_states}
 
 
 CLASSES = mlm.from_arrays(

@@ -9,9 +9,9 @@ import polars as pl
 
 from polars_mlmetrics.data.visible import visible
 from polars_mlmetrics.formula.arithmetic import ROUNDING, ratio
-from polars_mlmetrics.reporting.asked import MODEL
+from polars_mlmetrics.reporting.asked import MODEL, decisions_in
 from polars_mlmetrics.reporting.charts import UNIT
-from polars_mlmetrics.reporting.curve_tables import DECISIONS, is_inclusive, of_threshold, threshold_in_use
+from polars_mlmetrics.reporting.curve_tables import DECISIONS
 from polars_mlmetrics.reporting.page.series import charts_of, lines_of, series_of, shown_models, why_no_curves
 from polars_mlmetrics.reporting.points import SERIES, curve_points, described
 from polars_mlmetrics.reporting.verdicts import Told
@@ -38,7 +38,7 @@ def _decisions(told: Told) -> dict[str, Any] | None:
         return None
     counts = {row[MODEL]: [row[name] for name in DECISIONS] for row in table.to_dicts()}
     rows = [(visible(name), [amount(each) for each in counts[name]]) for name in told.names if name in counts]
-    return {"at": f"{threshold_in_use(told.answers.asked):g}", "heads": list(DECISIONS), "rows": rows}
+    return {"at": f"{told.answers.asked.threshold_in_use:g}", "heads": list(DECISIONS), "rows": rows}
 
 
 def curve_plots(told: Told) -> list[tuple[dict[str, Any], str, list[str]]]:
@@ -71,7 +71,7 @@ def _prevalence(told: Told) -> float | None:
 
 def _threshold_plot(told: Told) -> tuple[dict[str, Any], str, list[str]]:
     table = told.answers.curves["threshold"]
-    metric = of_threshold(told.answers.asked)
+    metric = told.answers.asked.along_threshold
     name, lines, best = metric.output_name, lines_of(told, table), best_thresholds(told)
 
     def text(row: dict[str, Any]) -> str:
@@ -79,7 +79,9 @@ def _threshold_plot(told: Told) -> tuple[dict[str, Any], str, list[str]]:
 
     with_dots = lines_of(told, best.filter(pl.col("threshold").is_finite()))
     dots = described(with_dots, text, x="threshold", y="value", series=SERIES)
-    used = threshold_in_use(told.answers.asked)
+    used = told.answers.asked.threshold_in_use
+    # Whether a score that equals the threshold is predicted.
+    is_inclusive = any(decision.inclusive for decision in decisions_in(metric))
     charts = charts_of(told)
     chart = charts.curve(
         curve_points(lines, "threshold", "value"),
@@ -87,7 +89,7 @@ def _threshold_plot(told: Told) -> tuple[dict[str, Any], str, list[str]]:
         domains=(UNIT, None),
         dots=dots,
         at=used,
-        step="after" if is_inclusive(metric) else "before",
+        step="after" if is_inclusive else "before",
     )
     at = dict(best.select(MODEL, "threshold").rows())
     line = "" if used is None else ", the dotted line the one in use"
@@ -106,7 +108,7 @@ def best_thresholds(told: Told) -> pl.DataFrame:
 
     Of equal ones it is the highest.
     """
-    best = of_threshold(told.answers.asked).best
+    best = told.answers.asked.along_threshold.best
     if told.answers.best is not None:
         found = told.answers.best.with_columns(n_tried=pl.lit(None, pl.Int64))
         return found.filter(pl.col("value").is_finite())
@@ -118,10 +120,10 @@ def best_thresholds(told: Told) -> pl.DataFrame:
 
 def curve_lead(told: Told) -> str:
     """The values at other thresholds."""
-    used = threshold_in_use(told.answers.asked)
+    used = told.answers.asked.threshold_in_use
     if "threshold" not in told.answers.curves or used is None:
         return ""
-    metric = of_threshold(told.answers.asked)
+    metric = told.answers.asked.along_threshold
     now = told.of(told.candidate, metric.output_name)["value"]
     value = "has no value" if now is None else f"is {number(now)}"
     said = f"At the threshold in use, {used:g}, {visible(metric.output_name)} of {visible(told.candidate)} {value}"

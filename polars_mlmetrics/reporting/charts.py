@@ -167,10 +167,8 @@ class Charts:
             layers.append(self._rule([{"x": at}], x="x:Q"))
         if any(row.get("low") is not None for row in rows):
             # An area goes from the lowest x to the highest, and a line the way of its rows.
-            band = self._of(rows).mark_area(aria=False, opacity=0.16, clip=False, **_steps(OPPOSITE.get(step or "")))
-            layers.append(band.encode(x=x, y=alt.Y("low:Q"), y2="high:Q", **self._colour()))
-        line = self._of(rows).mark_line(aria=False, strokeWidth=1.8, **_steps(step))
-        layers.append(line.encode(x=x, y=y, order="order:Q", **self._colour(dashed=True)))
+            layers.append(self._band(rows, x, clip=False, **_steps(OPPOSITE.get(step or ""))))
+        layers.append(self._line(rows, x, y, **_steps(step)).encode(order="order:Q"))
         if dots:
             layers.append(self._dots(dots, x, y))
         return alt.layer(*layers).properties(width=280, height=280)
@@ -179,6 +177,15 @@ class Charts:
         ends = [{"x": end, "y": end} for end in UNIT]
         line = self._of(ends).mark_line(aria=False, color=self._look.soft, strokeDash=[2, 3], strokeWidth=1)
         return line.encode(x="x:Q", y="y:Q")
+
+    def _band(self, rows: Rows, x: Any, **mark: Any) -> Any:
+        band = self._of(rows).mark_area(aria=False, opacity=0.16, **mark)
+        return band.encode(x=x, y=self._alt.Y("low:Q"), y2="high:Q", **self._colour())
+
+    def _line(self, rows: Rows, x: Any, y: Any, **mark: Any) -> Any:
+        return (
+            self._of(rows).mark_line(aria=False, strokeWidth=1.8, **mark).encode(x=x, y=y, **self._colour(dashed=True))
+        )
 
     def _dots(self, rows: Rows, x: Any, y: Any) -> Any:
         dots = self._of(rows).mark_point(filled=True, size=34, **self._spoken())
@@ -286,10 +293,7 @@ class Charts:
             low, high = usual
             area = self._of([{"low": low, "high": high}]).mark_rect(aria=False, color=self._look.soft, opacity=0.14)
             behind.append(area.encode(y="low:Q", y2="high:Q"))
-        band = self._of(rows).mark_area(aria=False, opacity=0.16)
-        band = band.encode(x=x, y=alt.Y("low:Q"), y2="high:Q", **self._colour())
-        line = self._of(rows).mark_line(aria=False, strokeWidth=1.8).encode(x=x, y=y, **self._colour(dashed=True))
-        layers = [*behind, band, line, self._dots(rows, x, y)]
+        layers = [*behind, self._band(rows, x), self._line(rows, x, y), self._dots(rows, x, y)]
         return alt.layer(*layers).properties(width=DAYS, height=height)
 
     def heat(self, rows: Rows, across: Sequence[str], down: Sequence[str], small: Rows = ()) -> Any:

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
 from polars_mlmetrics.reporting.wording import interval, number, signed
 
-GOOD, BAD, EVEN, OPEN = "good", "bad", "even", "open"
-SIGNS = {GOOD: "✓", BAD: "✗", EVEN: "~", OPEN: "?"}
+
+class Tone(StrEnum):
+    """Whether what a card says is good news."""
+
+    GOOD = "good"
+    BAD = "bad"
+    EVEN = "even"
+    OPEN = "open"
+
+
+SIGNS = {Tone.GOOD: "✓", Tone.BAD: "✗", Tone.EVEN: "~", Tone.OPEN: "?"}
 
 
 class Strong(str):
@@ -32,7 +42,7 @@ class Card:
 
     about: str
     """Its subject: "rules", "models", "slices" or "uncertain"."""
-    tone: str
+    tone: Tone
     heading: str
     sentences: list[Sentence] = field(default_factory=list)
 

@@ -24,7 +24,7 @@ def data_of(found: Findings) -> dict[str, Any]:
         "candidate": found.candidate,
         "baseline": found.baseline,
         "findings": [
-            {"about": card.about, "tone": card.tone, "heading": card.heading, "sentences": card.lines}
+            {"about": card.about, "tone": str(card.tone), "heading": card.heading, "sentences": card.lines}
             for card in found.cards
         ],
         "models": _rows(found.models, (*OF_MODELS, *of_models)),

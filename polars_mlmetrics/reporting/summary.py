@@ -14,17 +14,14 @@ from polars_mlmetrics.data.visible import visible
 from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.reporting.asked import MODEL, WHOLE, name_of
 from polars_mlmetrics.reporting.findings import (
-    BAD,
     CHANGED,
-    EVEN,
-    GOOD,
     MOST_CHANGED,
     MOST_SLICES,
-    OPEN,
     Card,
     Findings,
     Sentence,
     Strong,
+    Tone,
     against,
     ends_of,
 )
@@ -86,10 +83,11 @@ def _of_rules(gate: pl.DataFrame) -> Card:
     if not broken.is_empty():
         n_broken = broken["rule"].n_unique()
         heading = f"{n_broken:,} of {many(n_rules, 'rule', 'rules')} {'fails' if n_broken == 1 else 'fail'}"
-        return Card("rules", BAD, heading, sentences)
+        return Card("rules", Tone.BAD, heading, sentences)
     if not open_ones.is_empty():
-        return Card("rules", OPEN, "No rule fails, but look at these", sentences)
-    return Card("rules", GOOD, f"All of {many(n_rules, 'rule', 'rules')} hold" if n_rules > 1 else "The rule holds")
+        return Card("rules", Tone.OPEN, "No rule fails, but look at these", sentences)
+    heading = f"All of {n_rules:,} rules hold" if n_rules > 1 else "The rule holds"
+    return Card("rules", Tone.GOOD, heading)
 
 
 def _of_row(row: dict[str, Any]) -> str:
@@ -112,12 +110,12 @@ def _overall(told: Told) -> Card:
 def _against_baseline(told: Told, baseline: str) -> Card:
     ours, name, other = told.of(told.candidate), visible(told.candidate), visible(baseline)
     headings = {
-        "better": (GOOD, f"{name} is better than {other}"),
-        "worse": (BAD, f"{name} is worse than {other}"),
-        "no change": (EVEN, f"{name} is no different from {other}"),
-        "unclear": (EVEN, f"No clear difference in {told.metric} between {name} and {other}"),
+        "better": (Tone.GOOD, f"{name} is better than {other}"),
+        "worse": (Tone.BAD, f"{name} is worse than {other}"),
+        "no change": (Tone.EVEN, f"{name} is no different from {other}"),
+        "unclear": (Tone.EVEN, f"No clear difference in {told.metric} between {name} and {other}"),
     }
-    tone, heading = headings.get(ours["verdict"], (OPEN, f"No verdict on {name} and {other}"))
+    tone, heading = headings.get(ours["verdict"], (Tone.OPEN, f"No verdict on {name} and {other}"))
     first = [*against(told.metric, ours), f", {direction(told.answers.asked.headline.best)}."]
     is_doubted = ends_of(ours) and ours["not_judged"]
     rest = [f"The difference is {ours['not_judged']}." if is_doubted else "", _agreement(told), fallen_most(told)]
@@ -164,7 +162,7 @@ def _without_baseline(told: Told) -> Card:
     rest = ", ".join(f"{visible(row[MODEL])} {number(row['value'])}" for row in rows[1:])
     first = [f"{told.metric} ", Strong(number(best["value"])), f"{within(best)}; {rest}."]
     second = "No baseline is named, so no difference is judged."
-    return Card("models", OPEN, heading, [first, [second]])
+    return Card("models", Tone.OPEN, heading, [first, [second]])
 
 
 def _one_model(told: Told) -> Card:
@@ -174,7 +172,7 @@ def _one_model(told: Told) -> Card:
     others = [told.of(told.candidate, metric.output_name) for metric in told.answers.asked.metrics[1:]]
     rest = "; ".join(f"{visible(each['metric'])} {number(each['value'])}" for each in others)
     sentences = [first, [f"{rest}."]] if rest else [first]
-    return Card("models", OPEN, "One model, with nothing to compare it to", sentences)
+    return Card("models", Tone.OPEN, "One model, with nothing to compare it to", sentences)
 
 
 # -- what is not certain -----------------------------------------------------------------------------------------------
@@ -194,13 +192,12 @@ def _uncertain(told: Told) -> Card:
     if told.answers.asked.ci is None:
         sentences.append([told.answers.asked.why_no_interval])
     sentences += _left_out(told)
-    sentences += _problems(told.answers.problems)
-    if told.answers.problems is None:
-        sentences.append(["A state has no rows that check could look at: check the log."])
+    of_state: list[Sentence] = [["A state has no rows that check could look at: check the log."]]
+    sentences += of_state if told.problems is None else _problems(told.problems)
     if not sentences:
         level = level_of(told.answers.asked.ci or 0)
         sentences = [[f"check found nothing. An interval of {level} tells of chance alone."]]
-    return Card("uncertain", OPEN, "What is not certain", sentences)
+    return Card("uncertain", Tone.OPEN, "What is not certain", sentences)
 
 
 def _pooled(told: Told) -> str:
@@ -269,15 +266,11 @@ def _left_out(told: Told) -> list[Sentence]:
     return [[Strong(percent(share)), f" of the rows{name} lack {told.answers.asked.needed} and are left out."]]
 
 
-def _problems(problems: pl.DataFrame | None) -> list[Sentence]:
-    if problems is None:
-        return []
-    found = problems.filter(
-        pl.col("severity").is_in(["error", "warning"]), ~pl.col("problem").is_in(LEAVE_OUT), pl.col("count") > 0
-    )
-    told = [_in_words(row) for row in found.head(MOST_PROBLEMS).iter_rows(named=True)]
-    more = found.height - len(told)
-    return [*told, *([[f"{many(more, 'more problem', 'more problems')} under Data."]] if more else [])]
+def _problems(problems: pl.DataFrame) -> list[Sentence]:
+    found = problems.filter(~pl.col("problem").is_in(LEAVE_OUT))
+    more = found.height - MOST_PROBLEMS
+    rest: list[Sentence] = [[f"{many(more, 'more problem', 'more problems')} under Data."]] if more > 0 else []
+    return [*map(_in_words, found.head(MOST_PROBLEMS).to_dicts()), *rest]
 
 
 def _in_words(row: dict[str, Any]) -> Sentence:

@@ -225,6 +225,13 @@ class Told:
         return self.all_slices.filter(pl.col("why").is_null(), pl.col(MODEL) == model)
 
     @property
+    def problems(self) -> pl.DataFrame | None:
+        """What `check` found, but for what is no problem; None of a state."""
+        found = self.answers.problems
+        is_problem = pl.col("severity").is_in(["error", "warning"]) & (pl.col("count") > 0)
+        return None if found is None else found.filter(is_problem)
+
+    @property
     def metric(self) -> str:
         """The headline's name, safe to show."""
         return visible(self.answers.asked.headline.output_name)

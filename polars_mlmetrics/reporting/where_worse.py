@@ -7,24 +7,12 @@ import polars as pl
 from polars_mlmetrics.data.visible import visible
 from polars_mlmetrics.errors import typed
 from polars_mlmetrics.reporting.asked import MODEL
-from polars_mlmetrics.reporting.findings import (
-    BAD,
-    EVEN,
-    GOOD,
-    OPEN,
-    Card,
-    Row,
-    Sentence,
-    Strong,
-    against,
-    by_how_much,
-    verdict_of,
-)
+from polars_mlmetrics.reporting.findings import Card, Row, Sentence, Strong, Tone, against, by_how_much, verdict_of
 from polars_mlmetrics.reporting.verdicts import Told
 from polars_mlmetrics.reporting.wording import listed, many, number, percent, signed, within
 
 MOST_MORE = 2
-Said = tuple[str, str, list[Sentence]]
+Said = tuple[Tone, str, list[Sentence]]
 """The tone, the heading and the sentences of the card."""
 
 
@@ -32,17 +20,17 @@ def where_card(told: Told) -> Card:
     """The card of slices."""
     if told.slices.is_empty():
         words = f"So this page does not know where a model is worse: {typed('slices')} names columns to look at."
-        return Card("slices", OPEN, "No slices are asked for", [[words]])
+        return Card("slices", Tone.OPEN, "No slices are asked for", [[words]])
     tone, heading, sentences = _where(told)
     return Card("slices", tone, heading, [*sentences, *map(_doubtful, _doubted(told))])
 
 
 def _where(told: Told) -> Said:
     if told.judged.is_empty():
-        return OPEN, "No slice can be judged", []
+        return Tone.OPEN, "No slice can be judged", []
     if told.answers.asked.headline.best is None:
         word = "weak" if told.baseline is None else "worse"
-        return OPEN, f"No slice is called {word}", [[f"{told.metric} is good at neither end."]]
+        return Tone.OPEN, f"No slice is called {word}", [[f"{told.metric} is good at neither end."]]
     return _weakest(told) if told.baseline is None else _worse_slices(told)
 
 
@@ -57,13 +45,13 @@ def _worse_slices(told: Told) -> Said:
     rest = " and ".join(f"{word} in {number_of:,}" for word, number_of in counts.items() if number_of)
     if worse.is_empty() and better.is_empty():
         words = f"Of {_judged(judged.height)}, none shows a clear difference."
-        return EVEN, f"{name}unclear in every slice" if name else "Unclear in every slice", [[words], *others]
+        return Tone.EVEN, f"{name}unclear in every slice" if name else "Unclear in every slice", [[words], *others]
     if worse.is_empty():
         sentences: list[Sentence] = [[f"Of {_judged(judged.height)} it is {rest}."], *others]
         if doubted := _doubted(told):
-            return OPEN, f"{name}perhaps worse where {doubted[0]['name']}", sentences
+            return Tone.OPEN, f"{name}perhaps worse where {doubted[0]['name']}", sentences
         n_slices = told.slices.filter(pl.col(MODEL) == told.candidate).height
-        tone = OPEN if judged.height < n_slices - judged.height else GOOD
+        tone = Tone.OPEN if judged.height < n_slices - judged.height else Tone.GOOD
         return tone, f"{name}worse in no slice that can be judged", sentences
     first, *others_worse = told.rows_of(worse.sort("repeats", maintain_order=True))
     is_better = told.of(told.candidate)["verdict"] == "better"
@@ -75,7 +63,7 @@ def _worse_slices(told: Told) -> Said:
     parts = f", {n_parts:,} of them {'a part' if n_parts == 1 else 'parts'} of a larger one" if n_parts else ""
     counted = [f"Of {_judged(judged.height)} it is worse in ", Strong(f"{worse.height:,}"), parts]
     sentences += [[*counted, f"{rest and f'; {rest}'}."], *others]
-    return BAD, f"{name}{'but worse' if is_better else 'most harm'} where {first['name']}", sentences
+    return Tone.BAD, f"{name}{'but worse' if is_better else 'most harm'} where {first['name']}", sentences
 
 
 def _outside(told: Told, worst: Row) -> list[Sentence]:
@@ -133,14 +121,14 @@ def _weakest(told: Told) -> Said:
     if not _stands_out(row):
         wholes = listed([number(told.of(model)["value"]) for model in told.searched])
         words = f"The interval of every slice{of} that can be judged reaches {wholes}, the value of all."
-        return GOOD, "No slice stands out", [[words]]
+        return Tone.GOOD, "No slice stands out", [[words]]
     model = row["model"]
     where = "" if len(told.names) == 1 else f"{visible(model)} is "
     values = [Strong(number(row["value"])), f"{within(row)} against {number(told.of(model)['value'])} of all."]
     first = [f"{_size_of(told, row)}. {told.metric} ", *values]
     second = f"It was chosen among {_judged(told.judged.height)}{of}, so this is a little too bad."
     others: list[Sentence] = [[_weakest_of(told, other)] for other in told.searched if other != model]
-    return BAD, f"{where}weakest where {row['name']}", [first, [second], *others]
+    return Tone.BAD, f"{where}weakest where {row['name']}", [first, [second], *others]
 
 
 def _weakest_of(told: Told, model: str) -> str:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import polars as pl
-
 from polars_mlmetrics.data.visible import visible
 from polars_mlmetrics.reporting.page.series import NOT_HELD
 from polars_mlmetrics.reporting.verdicts import Told
@@ -14,10 +12,9 @@ from polars_mlmetrics.reporting.wording import count, percent
 
 def data_section(told: Told) -> dict[str, Any]:
     """The table of `check`, without what is no problem."""
-    problems = told.answers.problems
-    if problems is None:
+    found = told.problems
+    if found is None:
         return {"absent": NOT_HELD}
-    found = problems.filter(pl.col("severity").is_in(["error", "warning"]), pl.col("count") > 0)
     if found.is_empty():
         return {"absent": "check found no problem"}
     return {

@@ -17,6 +17,9 @@ from polars_mlmetrics.reporting.verdicts import Told
 from polars_mlmetrics.reporting.wording import count, level_of
 from polars_mlmetrics.version import VERSION
 
+USUAL = 0.95
+"""The level of intervals that a call need not name."""
+
 
 def made_section(told: Told) -> dict[str, Any]:
     """What makes the page again."""
@@ -66,16 +69,17 @@ def _called(metric: Metric) -> str:
 
 def call_of(asked: ReportQuestion) -> str:
     """The call that makes the page."""
-    given: dict[str, str] = {"metrics": f"[{', '.join(map(_called, asked.metrics))}]"}
-    given |= {"between": repr(name_of(asked.between))} if asked.between is not None else {}
-    given |= {"baseline": repr(asked.baseline)} if asked.baseline is not None else {}
-    dates = [name_of(date) for date in asked.dates]
-    given |= {"by": repr(dates)} if dates else {}
-    slices = [list(map(name_of, keys)) for keys in asked.slices]
-    given |= {"slices": repr(slices)} if slices else {}
-    given |= {"features": repr(asked.features)} if asked.features else {}
-    given |= {"ci": repr(asked.ci)} if asked.ci not in (None, 0.95) else {}
-    given |= {"cluster": repr(asked.cluster)} if asked.cluster else {}
-    given |= {role: repr(_role(column)) for role, column in asked.roles.items()}
-    lines = "".join(f"    {name}={text},\n" for name, text in given.items())
+    given = {
+        "between": asked.column_of_models,
+        "baseline": asked.baseline,
+        "by": [name_of(date) for date in asked.dates],
+        "slices": [list(map(name_of, keys)) for keys in asked.slices],
+        "features": asked.features,
+        "ci": None if asked.ci == USUAL else asked.ci,
+        "cluster": asked.cluster,
+        **{role: _role(column) for role, column in asked.roles.items()},
+    }
+    texts = {"metrics": f"[{', '.join(map(_called, asked.metrics))}]"}
+    texts |= {name: repr(value) for name, value in given.items() if value is not None and value not in ("", [])}
+    lines = "".join(f"    {name}={text},\n" for name, text in texts.items())
     return f"mlm.report(\n    log,\n{lines})"

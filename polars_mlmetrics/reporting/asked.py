@@ -106,7 +106,7 @@ class ReportQuestion:
             slices=[*rest, *keys],
             dates=[_by_day(frame, key) for key in times],
             features=column_names("features", features),
-            ci=None if cls._lacks_interval(contents, schema, cluster, baseline, checked_roles(roles)) else ci,
+            ci=None if _lacks_interval(contents, schema, cluster, baseline, checked_roles(roles)) else ci,
             cluster=column_names("cluster", cluster) or None,
             roles=checked_roles(roles),
             passes=passes,
@@ -114,16 +114,6 @@ class ReportQuestion:
         if isinstance(baseline, pl.Expr | list | dict):
             raise ParameterError(f"baseline is one value of the column of the models, not {baseline!r}.")
         return asked
-
-    @staticmethod
-    def _lacks_interval(
-        contents: Contents | None, schema: pl.Schema, cluster: Names, baseline: Any, roles: Mapping[str, Any]
-    ) -> bool:
-        """Whether nothing says which rows depend on one another: a state has no buckets, a log no samples."""
-        if contents is not None:
-            return contents.buckets is None
-        # A sample or a baseline that is named needs the column: without it, a verb says so.
-        return cluster is None and baseline is None and "sample" not in roles and "sample" not in schema
 
     @property
     def why_no_interval(self) -> str:
@@ -282,6 +272,16 @@ class ReportQuestion:
             table = table.with_columns(text_of_key(pl.col(name), table.schema[name]).alias(MODEL)).drop(name)
         whole = [pl.lit(WHOLE).alias(name) for name in ("sliced_by", "slice") if name not in table.columns]
         return reduce(_slices_apart, [list(map(name_of, keys)) for keys in self.all_slices], table.with_columns(whole))
+
+
+def _lacks_interval(
+    contents: Contents | None, schema: pl.Schema, cluster: Names, baseline: Any, roles: Mapping[str, Any]
+) -> bool:
+    """Whether nothing says which rows depend on one another: a state has no buckets, a log no samples."""
+    if contents is not None:
+        return contents.buckets is None
+    # A sample or a baseline that is named needs the column: without it, a verb says so.
+    return cluster is None and baseline is None and "sample" not in roles and "sample" not in schema
 
 
 def _slices_apart(table: pl.DataFrame, keys: list[str]) -> pl.DataFrame:

@@ -153,9 +153,9 @@ class ReportQuestion:
         return self.between is not None and MODELS in known and MODELS not in _columns_of(self.between)
 
     @property
-    def column_of_models(self) -> str:
-        """The column that tells the models apart, in a result; empty where there is none."""
-        return "" if self.between is None else name_of(self.between)
+    def column_of_models(self) -> str | None:
+        """The column that tells the models apart, in a result."""
+        return None if self.between is None else name_of(self.between)
 
     @cached_property
     def table(self) -> Table:
@@ -245,7 +245,7 @@ class ReportQuestion:
         # Two of the metrics may have one name.
         wanted = [metric.alias(str(place)) for place, metric in enumerate(metrics)]
         table = state(self.frame, wanted, by=by or None, buckets=0, **self.of_log).collect()
-        contents, between = Contents.of(table.schema), self.column_of_models or None
+        contents, between = Contents.of(table.schema), self.column_of_models
         return replace(self, frame=table.lazy(), contents=contents, between=between, roles={}, passes={})
 
     def held(self) -> ReportQuestion:

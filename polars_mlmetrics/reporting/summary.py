@@ -204,7 +204,7 @@ def _pooled(told: Told) -> str:
     """That the numbers of this page are of several models together, where they are."""
     if told.answers.n_pooled < 2:
         return ""
-    between = visible(told.answers.asked.column_of_models)
+    between = visible(told.answers.asked.column_of_models or MODELS)
     return (
         f"Numbers here pool {told.answers.n_pooled:,} models: the column {MODELS} tells them apart, and the page is by "
         f"{between}. Pass between={MODELS!r}, or the rows of one model, such as "

@@ -80,6 +80,6 @@ def call_of(asked: ReportQuestion) -> str:
         **{role: _role(column) for role, column in asked.roles.items()},
     }
     texts = {"metrics": f"[{', '.join(map(_called, asked.metrics))}]"}
-    texts |= {name: repr(value) for name, value in given.items() if value is not None and value not in ("", [])}
+    texts |= {name: repr(value) for name, value in given.items() if value not in (None, [])}
     lines = "".join(f"    {name}={text},\n" for name, text in texts.items())
     return f"mlm.report(\n    log,\n{lines})"

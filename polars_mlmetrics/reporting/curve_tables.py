@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Any
 
@@ -98,18 +98,21 @@ def _precision_and_recall(roc: pl.DataFrame) -> pl.DataFrame:
     return roc.with_columns(recall="tpr", precision=precision)
 
 
-def areas_of(asked: ReportQuestion, kinds: Iterable[str], values: pl.DataFrame) -> pl.DataFrame | None:
+def areas_of(asked: ReportQuestion, kinds: Collection[str], values: pl.DataFrame) -> pl.DataFrame | None:
     """The areas under curves, a column for each kind: of a log exact ones, in passes and of a state those of bins.
 
     The points of a curve are some of all, so their area is another one. The page may show it as a metric already.
     """
+    drawn = [kind for kind in AREAS if kind in kinds]
+    if not drawn:
+        return None
     asked = asked.in_cells if asked.passes else asked
     more = _bins_held(asked)
-    of_kinds = {kind: AREAS[kind](**more) for kind in kinds if kind in AREAS}
+    of_kinds = {kind: AREAS[kind](**more) for kind in drawn}
     areas = [area.alias(kind) for kind, area in of_kinds.items()]
-    if not areas or (asked.contents is not None and not more):
-        return None
     if asked.contents is not None:
+        if not more:
+            return None
         try:
             return asked.with_model(finish(asked.frame, areas, by=asked.between))
         except StateError:

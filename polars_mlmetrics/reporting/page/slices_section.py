@@ -17,7 +17,7 @@ from polars_mlmetrics.reporting.verdicts import FEWEST, SHOWN, Told
 from polars_mlmetrics.reporting.where_worse import not_searched
 from polars_mlmetrics.reporting.wording import count, direction, level_of, listed, many, number, signed
 
-MOST_PRINTED = 100
+MOST_PRINTED, MOST_KINDS = 100, 6
 FEWEST_DOTS, MOST_DOTS = 6, 12
 ROOM = 1.05
 """How much wider than the widest interval the scale of the bars is."""
@@ -27,14 +27,14 @@ def slices_section(told: Told) -> dict[str, Any]:
     """The plot and the table of slices, and their words."""
     if told.slices.is_empty():
         return {"absent": "none are asked for"}
-    kinds = _kinds(told)
+    kinds = [visible(kind) for kind in _kinds(told)]
     n_more = max(told.slices.height - MOST_SLICES, 0)
     return {
         "rows": _rows(told),
         "columns": _columns(told),
         "names": [visible(name) for name in _compared(told)],
         "plot": slice_plot(told),
-        "kinds": [visible(kind) for kind in kinds],
+        "kinds": kinds,
         "lead": _lead(told, kinds),
         "note": _note(told, n_more),
         "total": told.slices.height,
@@ -85,7 +85,8 @@ def _lead(told: Told, kinds: list[str]) -> str:
     of = listed([visible(model) for model in told.in_table])
     against = "" if told.baseline is None else f" against {visible(told.baseline)}"
     n_slices = told.slices.select("sliced_by", "slice").n_unique()
-    words = [f"{told.metric} of {of}{against} in {many(n_slices, 'slice', 'slices')} by {_written(kinds)}."]
+    by = "; ".join(kinds[:MOST_KINDS]) + (f" and {len(kinds) - MOST_KINDS} more" if kinds[MOST_KINDS:] else "")
+    words = [f"{told.metric} of {of}{against} in {many(n_slices, 'slice', 'slices')} by {by}."]
     if told.baseline is not None:
         found = dict(told.judged.group_by("verdict").agg(pl.len()).rows())
         counts = [f"{found[word]:,} {word}" for word in ("worse", "better", "no change", "unclear") if found.get(word)]
@@ -101,11 +102,6 @@ def _kinds(told: Told) -> list[str]:
     there = set(told.slices["sliced_by"].to_list())
     asked = [", ".join(map(name_of, keys)) for keys in told.answers.asked.slices]
     return [kind for kind in dict.fromkeys(asked) if kind in there]
-
-
-def _written(kinds: list[str]) -> str:
-    shown = [visible(kind) for kind in kinds[:6]]
-    return "; ".join(shown) + (f" and {len(kinds) - 6} more" if len(kinds) > 6 else "")
 
 
 def _rows(told: Told) -> list[dict[str, Any]]:

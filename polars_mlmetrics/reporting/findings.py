@@ -63,7 +63,7 @@ class Card:
 
 @dataclass(frozen=True)
 class Findings:
-    """What a report says. Names are those of the log: what shows them makes them safe."""
+    """All that a report says. Names are those of the log: whatever shows them makes them safe."""
 
     title: str
     """Safe to show, as are the sizes, the sentences and `outside_of`."""

@@ -41,7 +41,7 @@ OF_SLICES = {
     "verdict": "verdict",
     "not_judged": "why",
 }
-"""What the rows of slices have, and its columns in the table of slices."""
+"""The keys of the rows of slices, and their columns in the table of slices."""
 
 
 def key_column(name: str) -> str:
@@ -226,7 +226,7 @@ class Told:
 
     @property
     def problems(self) -> pl.DataFrame | None:
-        """What `check` found, but for what is no problem; None of a state."""
+        """The problems that `check` found; None of a state."""
         found = self.answers.problems
         is_problem = pl.col("severity").is_in(["error", "warning"]) & (pl.col("count") > 0)
         return None if found is None else found.filter(is_problem)

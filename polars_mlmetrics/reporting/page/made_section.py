@@ -22,7 +22,7 @@ USUAL = 0.95
 
 
 def made_section(told: Told) -> dict[str, Any]:
-    """What makes the page again."""
+    """All that makes the page again."""
     return {"facts": _facts(told)}
 
 

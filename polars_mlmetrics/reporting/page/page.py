@@ -15,7 +15,7 @@ from polars_mlmetrics.reporting.findings import Findings, Strong
 from polars_mlmetrics.reporting.libraries import library
 
 Parts = Mapping[str, Any]
-"""What the template of a section reads; of one that is not there, why: nothing where nobody would miss it."""
+"""The parts that the template of a section reads; or why it is `absent`, empty where nobody would miss it."""
 
 SECTIONS = {
     "summary": "Summary",

@@ -18,7 +18,7 @@ from polars_mlmetrics.reporting.verdicts import Told
 
 
 def parts_of(told: Told, found: Findings) -> dict[str, Parts]:
-    """What each section shows, or why it is not there."""
+    """The parts of each section, or why it is not there."""
     return {
         "summary": summary_section(found),
         "models": models_section(found),

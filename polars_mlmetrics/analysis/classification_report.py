@@ -87,7 +87,7 @@ def classification_report(
     │ null  ┆ weighted ┆ 0.833333  ┆ 0.666667 ┆ 0.666667 ┆ 3.0     │
     └───────┴──────────┴───────────┴──────────┴──────────┴─────────┘
     """
-    metrics = [metric for average in AVERAGES for metric in _metrics(average, threshold, undefined)]
+    metrics = metrics_of_report(threshold, undefined)
     question: Question = Question.read(CLASSIFICATION_REPORT, frame, metrics, by, ci=ci, cluster=cluster, roles=roles)
     check_names([*(key.name for key in question.query.by), "label", "average", *_columns(question)])
     split = question.with_passes(passes, memory, progress=progress)
@@ -96,11 +96,14 @@ def classification_report(
     return as_given_later(frame, lambda: _table(split), lambda: _table(question))
 
 
-def _metrics(average: Average, threshold: Threshold, undefined: float | None) -> list[Metric]:
-    """The metrics of one average, under names of their own."""
-    found = {name: make(threshold=threshold, average=average, undefined=undefined) for name, make in RATES.items()}
-    found["support"] = support(average=average)
-    return [metric.alias(f"{average} {name}") for name, metric in found.items()]
+def metrics_of_report(threshold: Threshold, undefined: float | None = None) -> list[Metric]:
+    """The metrics of its columns, by each average."""
+    found: list[Metric] = []
+    for average in AVERAGES:
+        rates = {name: make(threshold=threshold, average=average, undefined=undefined) for name, make in RATES.items()}
+        metrics = {**rates, "support": support(average=average)}
+        found += [metric.alias(f"{average} {name}") for name, metric in metrics.items()]
+    return found
 
 
 def _columns(question: Question) -> list[str]:

@@ -48,7 +48,7 @@ from polars_mlmetrics.formula.declaration import CATALOGUE
 from polars_mlmetrics.places.credentials import answer_in
 from polars_mlmetrics.places.finding import to_write
 from polars_mlmetrics.places.place import LockedError, is_of_store
-from polars_mlmetrics.reporting.wording import first_reason, lacks_values
+from polars_mlmetrics.reporting.reasons import first_reason, lacks_values
 
 DONE, FOUND, WRONG_USE, NO_FILE, NO_TABLE, LOCKED = range(6)
 BAD: dict[str, tuple[str, dict[str, list[Any]]]] = {

@@ -14,7 +14,8 @@ from polars_mlmetrics.cli.pipelines import without_numbers
 from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.contrasts import mix, ranks
 from polars_mlmetrics.data.visible import visible
-from polars_mlmetrics.reporting.wording import LONG, verdict_or_why
+from polars_mlmetrics.reporting.reasons import verdict_or_why
+from polars_mlmetrics.reporting.wording import LONG
 
 MOST, FIRST, LAST = 40, 10, 10
 """Of more rows than `MOST`, a terminal shows the first and the last ones."""

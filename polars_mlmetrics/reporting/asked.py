@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from polars_mlmetrics.curves.stored_bins import ENOUGH
 from polars_mlmetrics.data.door import check_columns
 from polars_mlmetrics.data.expressions import text_of_key
 from polars_mlmetrics.data.frames import Frame, Names, column_names, is_at_hand, is_text
@@ -17,12 +18,16 @@ from polars_mlmetrics.data.roles import Table, checked_roles
 from polars_mlmetrics.data.visible import visible
 from polars_mlmetrics.engine.contents import Contents
 from polars_mlmetrics.errors import INTERNAL, ParameterError
-from polars_mlmetrics.formula.measure import Measure
+from polars_mlmetrics.formula.measure import Measure, of_rows_used_by
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.reproduction import signature_of
+from polars_mlmetrics.formula.shared import Decision
+from polars_mlmetrics.metrics.decisions import f1
+from polars_mlmetrics.metrics.separation import roc_auc
 from polars_mlmetrics.query.keys import Key, Keys, checked_slices, listed, settled
 from polars_mlmetrics.query.question import check_no_passes
 from polars_mlmetrics.query.verb import Verb, check_no_roles
+from polars_mlmetrics.states.state import state
 
 MODEL = f"{INTERNAL}model"
 VALUES = ("score", "truth")
@@ -101,7 +106,7 @@ class ReportQuestion:
             slices=[*rest, *keys],
             dates=[_by_day(frame, key) for key in times],
             features=column_names("features", features),
-            ci=None if cls._lacks_interval(contents, schema, cluster, baseline, checked_roles(roles)) else ci,
+            ci=None if _lacks_interval(contents, schema, cluster, baseline, checked_roles(roles)) else ci,
             cluster=column_names("cluster", cluster) or None,
             roles=checked_roles(roles),
             passes=passes,
@@ -109,16 +114,6 @@ class ReportQuestion:
         if isinstance(baseline, pl.Expr | list | dict):
             raise ParameterError(f"baseline is one value of the column of the models, not {baseline!r}.")
         return asked
-
-    @staticmethod
-    def _lacks_interval(
-        contents: Contents | None, schema: pl.Schema, cluster: Names, baseline: Any, roles: Mapping[str, Any]
-    ) -> bool:
-        """Whether nothing says which rows depend on one another: a state has no buckets, a log no samples."""
-        if contents is not None:
-            return contents.buckets is None
-        # A sample or a baseline that is named needs the column: without it, a verb says so.
-        return cluster is None and baseline is None and "sample" not in roles and "sample" not in schema
 
     @property
     def why_no_interval(self) -> str:
@@ -156,6 +151,11 @@ class ReportQuestion:
         """Whether there is a column of models, and another one tells the models of this report apart."""
         known = self.frame.collect_schema().names() if self.contents is None else self.contents.by
         return self.between is not None and MODELS in known and MODELS not in _columns_of(self.between)
+
+    @property
+    def column_of_models(self) -> str | None:
+        """The column that tells the models apart, in a result."""
+        return None if self.between is None else name_of(self.between)
 
     @cached_property
     def table(self) -> Table:
@@ -220,6 +220,34 @@ class ReportQuestion:
         dates = set(map(name_of, self.dates))
         return [keys for keys in self.all_slices if len(keys) == 1 and name_of(keys[0]) in dates]
 
+    @cached_property
+    def along_threshold(self) -> Metric:
+        """The first metric with one number as its threshold, or else f1. One of samples has no curve along it."""
+        able = (metric for metric in self.metrics if all(map(_has_best_threshold, metric.tree.measures())))
+        return next((metric for metric in able if threshold_of(metric) is not None), f1())
+
+    @property
+    def threshold_in_use(self) -> float | None:
+        """The threshold of the first metric that has one number as its threshold."""
+        return next((threshold for threshold in map(threshold_of, self.metrics) if threshold is not None), None)
+
+    @cached_property
+    def in_cells(self) -> ReportQuestion:
+        """The same of a state of the cells of all scores: curves, best thresholds and areas read a log once."""
+        measures = self.along_threshold.tree.measures()
+        area = roc_auc(bins=ENOUGH, average="macro" if any(each.grain == "label" for each in measures) else "micro")
+        # The metric may be of other rows than the rest, such as of another score.
+        return self.in_state([area, Metric(of_rows_used_by(measures[0], *area.tree.measures()))])
+
+    def in_state(self, metrics: Sequence[Metric], keys: Sequence[Key] = ()) -> ReportQuestion:
+        """The same of a state of some metrics by model and by these keys, which reads a log once for several verbs."""
+        by = [*listed(self.between), *keys]
+        # Two of the metrics may have one name.
+        wanted = [metric.alias(str(place)) for place, metric in enumerate(metrics)]
+        table = state(self.frame, wanted, by=by or None, buckets=0, **self.of_log).collect()
+        contents, between = Contents.of(table.schema), self.column_of_models
+        return replace(self, frame=table.lazy(), contents=contents, between=between, roles={}, passes={})
+
     def held(self) -> ReportQuestion:
         """The same of rows that are quick to read: what is more than a scan is run once, and its columns are held."""
         if self.contents is not None or self.passes or is_at_hand(self.frame):
@@ -246,6 +274,16 @@ class ReportQuestion:
         return reduce(_slices_apart, [list(map(name_of, keys)) for keys in self.all_slices], table.with_columns(whole))
 
 
+def _lacks_interval(
+    contents: Contents | None, schema: pl.Schema, cluster: Names, baseline: Any, roles: Mapping[str, Any]
+) -> bool:
+    """Whether nothing says which rows depend on one another: a state has no buckets, a log no samples."""
+    if contents is not None:
+        return contents.buckets is None
+    # A sample or a baseline that is named needs the column: without it, a verb says so.
+    return cluster is None and baseline is None and "sample" not in roles and "sample" not in schema
+
+
 def _slices_apart(table: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
     """A table with each slice of a slicing in other words: a text like a null, or like more, is in quotes."""
     if not {*keys} <= {*table.columns}:
@@ -267,6 +305,24 @@ def _slices_apart(table: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
 def name_of(key: Key) -> str:
     """The name of a key's column in a result."""
     return key if isinstance(key, str) else key.meta.output_name()
+
+
+def decisions_in(metric: Metric) -> list[Decision]:
+    """The thresholds in a metric."""
+    found = [measure.parameters.get("threshold") for measure in metric.tree.measures()]
+    return [decision for decision in found if isinstance(decision, Decision)]
+
+
+def threshold_of(metric: Metric) -> float | None:
+    """The threshold of a metric, where that is one number in all of its parts."""
+    thresholds = [decision.threshold for decision in decisions_in(metric)]
+    numbers = {float(threshold) for threshold in thresholds if isinstance(threshold, int | float)}
+    is_one = len(numbers) == 1 and all(isinstance(threshold, int | float) for threshold in thresholds)
+    return numbers.pop() if is_one else None
+
+
+def _has_best_threshold(measure: Measure) -> bool:
+    return measure.grain != "sample" and measure.declaration.compares_thresholds
 
 
 def _columns_of(key: Key) -> list[str]:

@@ -42,6 +42,8 @@ class Charts:
         self._look = look
         self._series = list(series)
         self._rows: dict[str, list[dict[str, Any]]] = {}
+        # Marks describe themselves in the page alone: what Vega says by itself is an expression that holds titles.
+        self._spoken = {"opacity": 1, "aria": look.for_page}
 
     # -- what all have -------------------------------------------------------------------------------------------------
 
@@ -98,10 +100,6 @@ class Charts:
         if self._look.for_page:
             return {"description": alt.Description("text:N")}
         return {"tooltip": [alt.Tooltip("text:N", title=" ")]}
-
-    def _spoken(self) -> dict[str, Any]:
-        """Marks describe themselves in the page alone: what Vega says by itself is an expression that holds titles."""
-        return {"opacity": 1, "aria": self._look.for_page}
 
     def _rule(self, rows: Rows, **encoding: Any) -> Any:
         """A line to compare with."""
@@ -167,10 +165,8 @@ class Charts:
             layers.append(self._rule([{"x": at}], x="x:Q"))
         if any(row.get("low") is not None for row in rows):
             # An area goes from the lowest x to the highest, and a line the way of its rows.
-            band = self._of(rows).mark_area(aria=False, opacity=0.16, clip=False, **_steps(OPPOSITE.get(step or "")))
-            layers.append(band.encode(x=x, y=alt.Y("low:Q"), y2="high:Q", **self._colour()))
-        line = self._of(rows).mark_line(aria=False, strokeWidth=1.8, **_steps(step))
-        layers.append(line.encode(x=x, y=y, order="order:Q", **self._colour(dashed=True)))
+            layers.append(self._band(rows, x, clip=False, **_steps(OPPOSITE.get(step or ""))))
+        layers.append(self._line(rows, x, y, **_steps(step)).encode(order="order:Q"))
         if dots:
             layers.append(self._dots(dots, x, y))
         return alt.layer(*layers).properties(width=280, height=280)
@@ -180,8 +176,17 @@ class Charts:
         line = self._of(ends).mark_line(aria=False, color=self._look.soft, strokeDash=[2, 3], strokeWidth=1)
         return line.encode(x="x:Q", y="y:Q")
 
+    def _band(self, rows: Rows, x: Any, **mark: Any) -> Any:
+        band = self._of(rows).mark_area(aria=False, opacity=0.16, **mark)
+        return band.encode(x=x, y=self._alt.Y("low:Q"), y2="high:Q", **self._colour())
+
+    def _line(self, rows: Rows, x: Any, y: Any, **mark: Any) -> Any:
+        return (
+            self._of(rows).mark_line(aria=False, strokeWidth=1.8, **mark).encode(x=x, y=y, **self._colour(dashed=True))
+        )
+
     def _dots(self, rows: Rows, x: Any, y: Any) -> Any:
-        dots = self._of(rows).mark_point(filled=True, size=34, **self._spoken())
+        dots = self._of(rows).mark_point(filled=True, size=34, **self._spoken)
         return dots.encode(x=x, y=y, **self._colour(), **self._described())
 
     def calibrations(self, bins: pl.DataFrame, names: Sequence[str]) -> Iterator[Any]:
@@ -246,7 +251,7 @@ class Charts:
         layers.append(rules.encode(y=y, x=alt.X("low:Q"), x2="high:Q", **several, **self._colour()))
         shapes = ["square"] * (len(self._series) > 1) + ["circle"] * max(len(self._series) - 1, 1)
         shape = alt.Shape("series:N", scale=alt.Scale(domain=self._series, range=shapes), legend=None)
-        dots = self._of(rows).mark_point(filled=True, size=52, **self._spoken())
+        dots = self._of(rows).mark_point(filled=True, size=52, **self._spoken)
         layers.append(dots.encode(y=y, x=x, shape=shape, **several, **self._colour(), **self._described()))
         return alt.layer(*layers).properties(width=width, height=34 * max(len(names), 1))
 
@@ -263,7 +268,7 @@ class Charts:
         zero = self._rule([{"x": 0}], x=x)
         rules = self._of(rows).mark_rule(aria=False, strokeWidth=1.6, clip=True)
         rules = rules.encode(y=y, x=alt.X("low:Q", title=title), x2="high:Q", color=colour)
-        dots = self._of(rows).mark_point(filled=True, size=52, **self._spoken())
+        dots = self._of(rows).mark_point(filled=True, size=52, **self._spoken)
         dots = dots.encode(y=y, x=x, color=colour, **self._described())
         return alt.layer(zero, rules, dots).properties(width=WIDTH, height=alt.Step(22))
 
@@ -286,10 +291,7 @@ class Charts:
             low, high = usual
             area = self._of([{"low": low, "high": high}]).mark_rect(aria=False, color=self._look.soft, opacity=0.14)
             behind.append(area.encode(y="low:Q", y2="high:Q"))
-        band = self._of(rows).mark_area(aria=False, opacity=0.16)
-        band = band.encode(x=x, y=alt.Y("low:Q"), y2="high:Q", **self._colour())
-        line = self._of(rows).mark_line(aria=False, strokeWidth=1.8).encode(x=x, y=y, **self._colour(dashed=True))
-        layers = [*behind, band, line, self._dots(rows, x, y)]
+        layers = [*behind, self._band(rows, x), self._line(rows, x, y), self._dots(rows, x, y)]
         return alt.layer(*layers).properties(width=DAYS, height=height)
 
     def heat(self, rows: Rows, across: Sequence[str], down: Sequence[str], small: Rows = ()) -> Any:
@@ -299,11 +301,11 @@ class Charts:
         colour = alt.Color("step:N", scale=alt.Scale(domain=places, range=list(self._look.steps)), legend=None)
         x = self._names("column", across, alt.X, labelAngle=-60)
         y = self._names("row", down, alt.Y)
-        cells = self._of(rows).mark_rect(stroke=None, **self._spoken())
+        cells = self._of(rows).mark_rect(stroke=None, **self._spoken)
         chart = cells.encode(x=x, y=y, color=colour, **self._described())
         if small:
             marks = self._of(small).mark_point(
-                shape="square", filled=True, size=64, color=self._look.soft, **self._spoken()
+                shape="square", filled=True, size=64, color=self._look.soft, **self._spoken
             )
             chart = alt.layer(chart, marks.encode(x=x, y=y, **self._described()))
         return chart.properties(width=alt.Step(20), height=alt.Step(20))

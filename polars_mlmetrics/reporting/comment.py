@@ -2,113 +2,84 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections import Counter
 from urllib.parse import quote
 
-import polars as pl
-
 from polars_mlmetrics.data.visible import marked, visible
-from polars_mlmetrics.reporting.asked import MODEL
-from polars_mlmetrics.reporting.findings import SHOWN, Told
-from polars_mlmetrics.reporting.summary import cards, pooled, sizes_of, title_of
+from polars_mlmetrics.reporting.findings import CHANGED, Findings, Row, ends_of, verdict_of
 from polars_mlmetrics.reporting.wording import interval, many, number, signed
 
-MOST_SLICES = 10
-CHANGED = ("better", "worse")
 
-
-def comment_of(told: Told, title: str | None, link: str | None) -> str:
+def comment_of(found: Findings, link: str | None) -> str:
     """The comment."""
-    *rules, overall, where, _ = cards(told)
-    lines = [f"### {marked(title_of(told, title))}", ""]
-    for card in rules:  # as on the page: the rules decide
-        lines += [f"{card.sign} **{marked(card.heading)}.** {marked(' '.join(card.lines))}".rstrip(), ""]
+    lines = [f"### {marked(found.title)}", ""]
+    for card in found.cards:
+        if card.about == "rules":  # as on the page: the rules decide
+            lines += [f"{card.sign} **{marked(card.heading)}.** {marked(' '.join(card.lines))}".rstrip(), ""]
+    overall, where = found.card("models"), found.card("slices")
     lines.append(f"{overall.sign} **{marked(overall.heading)}.**")
-    if not told.slices.is_empty():
-        lines[-1] += f" {where.sign} {marked(where.heading)}."
-    lines += ["", f"{marked(outside)}."] if (outside := _outside(told)) else []
-    lines += ["", marked(said)] if (said := pooled(told)) else []
-    lines += ["", *(_changes(told) if told.baseline is not None else _values(told)), ""]
+    lines[-1] += f" {where.sign} {marked(where.heading)}." if found.slices else ""
+    if found.outside:
+        outside = f"Outside of {found.outside_of}: {_difference(found.outside)}, {verdict_of(found.outside)}."
+        lines += ["", marked(outside)]
+    lines += ["", marked(found.pooled)] if found.pooled else []
+    lines += ["", *(_changes(found) if found.baseline is not None else _values(found)), ""]
     lines += [f"[The whole report]({quote(link)})", ""] if link else []
-    signature = told.answers.asked.signature_of(told.answers.asked.headline)
-    lines.append(f"<sub>{marked(' · '.join(sizes_of(told, [])))} · {marked(signature)}</sub>")
+    lines.append(f"<sub>{marked(' · '.join(found.sizes))} · {marked(found.signature)}</sub>")
     return "\n".join(lines) + "\n"
 
 
-def _changes(told: Told) -> list[str]:
+def _changes(found: Findings) -> list[str]:
     """The headline, and what is better or worse."""
-    metrics = told.models.filter(pl.col(MODEL) != told.baseline)
-    is_headline = (pl.col("metric") == told.answers.asked.headline.output_name) & (pl.col(MODEL) == told.candidate)
-    changed = metrics.filter(is_headline | pl.col("verdict").is_in(CHANGED))
-    theirs = {row["metric"]: row["value"] for row in told.models.filter(pl.col(MODEL) == told.baseline).to_dicts()}
-    several = [] if len(told.names) <= 2 else ["model"]
-    rows = [["verdict", *several, "metric", "where", "value [interval]", "baseline", "difference [interval]"]]
-    for row in changed.iter_rows(named=True):
-        model = [marked(visible(row[MODEL]))] if several else []
-        rows.append([_word(row), *model, marked(visible(row["metric"])), "all", *_numbers(row, theirs[row["metric"]])])
-    slices = told.judged.filter(~pl.col("repeats"), pl.col("verdict").is_in(CHANGED))
-    for row in slices.head(MOST_SLICES).iter_rows(named=True):
-        model = [marked(visible(told.candidate))] if several else []
-        rows.append([_word(row), *model, marked(told.metric), _where(told, row), *_numbers_of_slice(row)])
-    table = _table(rows)
-    left = slices.height - MOST_SLICES
-    table += ["", f"And {many(left, 'slice', 'slices')} more that changed, with less harm."] if left > 0 else []
-    rest = metrics.filter(~is_headline, ~pl.col("verdict").is_in(CHANGED).fill_null(False))
-    table += ["", _others(rest["verdict"].fill_null("not judged"))] if rest.height else []
-    return table
+    several = len(found.names) > 2
+    rows = [["verdict", "model", "metric", "where", "value [interval]", "baseline", "difference [interval]"]]
+    others: Counter[str] = Counter()
+    for row in found.models:
+        is_headline = (row["metric"], row["model"]) == (found.headline, found.candidate)
+        if is_headline or row["verdict"] in CHANGED:
+            rows.append(_change(row, row["metric"], "all"))
+        elif row["model"] != found.baseline:
+            others[row["verdict"] or "not judged"] += 1
+    for row in found.changed:
+        where = f"{row['name']} ({row['outside']})" if row["outside"] else row["name"]
+        rows.append(_change(row, found.headline, where))
+    # With two models the column of the model says nothing.
+    table = _table(rows if several else [[verdict, *rest] for verdict, _, *rest in rows])
+    left = found.n_changed - len(found.changed)
+    table += ["", f"And {many(left, 'slice', 'slices')} more that changed, with less harm."] if left else []
+    return table + (["", _others(others)] if others else [])
 
 
-def _others(verdicts: pl.Series) -> str:
+def _change(row: Row, metric: str, where: str) -> list[str]:
+    names = [marked(text) for text in (visible(row["model"]), visible(metric), where)]
+    return [verdict_of(row), *names, _value(row), number(row["baseline"]), _difference(row)]
+
+
+def _others(verdicts: Counter[str]) -> str:
     """How many differences have each of some verdicts."""
-    counts = verdicts.value_counts(sort=True).rows()
+    counts = verdicts.most_common()
     words = counts[0][0] if len(counts) == 1 else ", ".join(f"{count:,} {word}" for word, count in counts)
-    return f"{many(len(verdicts), 'other difference', 'other differences')} of metrics: {words}."
+    return f"{many(verdicts.total(), 'other difference', 'other differences')} of metrics: {words}."
 
 
-def _outside(told: Told) -> str:
-    """The difference without the worst slice; empty where none is worse."""
-    if told.outside is None:
-        return ""
-    row = told.outside.whole
-    ends = interval(row["low"], row["high"], of_difference=True)
-    return f"Outside of {told.outside.of}: {_with_ends(signed(row['difference']), ends)}, {_word(row)}"
+def _value(row: Row) -> str:
+    return _with_ends(number(row["value"]), interval(row["low"], row["high"]))
 
 
-def _where(told: Told, row: dict[str, Any]) -> str:
-    """The slice of a row, and what it is without the worst one."""
-    outside = told.outside_of(row)
-    return marked(f"{row[SHOWN]} ({outside})" if outside else row[SHOWN])
-
-
-def _word(row: dict[str, Any]) -> str:
-    """The verdict of a row, or why it has none."""
-    return row["verdict"] or row["why"] or "no verdict"
-
-
-def _numbers(row: dict[str, Any], baseline: float | None) -> list[str]:
-    return [
-        _with_ends(number(row["value"]), interval(row["low"], row["high"])),
-        number(baseline),
-        _with_ends(signed(row["difference"]), interval(row["d_low"], row["d_high"], of_difference=True)),
-    ]
-
-
-def _numbers_of_slice(row: dict[str, Any]) -> list[str]:
-    ends = interval(row["low"], row["high"], of_difference=True)
-    return [number(row["model_value"]), number(row["baseline_value"]), _with_ends(signed(row["value"]), ends)]
+def _difference(row: Row) -> str:
+    return _with_ends(signed(row["difference"]), ends_of(row))
 
 
 def _with_ends(value: str, ends: str) -> str:
     return f"{value} [{ends}]" if ends else value
 
 
-def _values(told: Told) -> list[str]:
+def _values(found: Findings) -> list[str]:
     """The values of the models, where nothing is compared."""
-    rows = [["metric", *(marked(visible(name)) for name in told.names)]]
-    for metric in told.answers.asked.metrics:
-        found = [told.of(name, metric.output_name) for name in told.names]
-        cells = [_with_ends(number(row["value"]), interval(row["low"], row["high"])) for row in found]
-        rows.append([marked(visible(metric.output_name)), *cells])
+    rows = [["metric", *(marked(visible(name)) for name in found.names)]]
+    for metric in found.metrics:
+        of_models = found.of_metric(metric)
+        rows.append([marked(visible(metric)), *(_value(of_models[name]) for name in found.names)])
     return _table(rows)
 
 

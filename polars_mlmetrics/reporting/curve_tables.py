@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Any
 
@@ -15,10 +15,8 @@ from polars_mlmetrics.analysis.finish import finish
 from polars_mlmetrics.curves.stored_bins import ENOUGH
 from polars_mlmetrics.errors import StateError
 from polars_mlmetrics.formula.arithmetic import ratio
-from polars_mlmetrics.formula.measure import Measure
 from polars_mlmetrics.formula.metric import Metric
-from polars_mlmetrics.formula.shared import Decision
-from polars_mlmetrics.metrics.decisions import f1, false_negatives, false_positives, true_negatives, true_positives
+from polars_mlmetrics.metrics.decisions import false_negatives, false_positives, true_negatives, true_positives
 from polars_mlmetrics.metrics.separation import average_precision, roc_auc
 from polars_mlmetrics.query.written import metrics_of
 from polars_mlmetrics.reporting.asked import MODEL, VALUES, WHOLE, ReportQuestion
@@ -44,7 +42,7 @@ def curves_of(asked: ReportQuestion) -> dict[str, pl.DataFrame]:
         return {}
     tables = {
         "roc": _curve_of_scores(asked, "roc"),
-        "threshold": _curve_of_scores(asked, "threshold", of_threshold(asked)),
+        "threshold": _curve_of_scores(asked, "threshold", asked.along_threshold),
         "calibration": _curve(asked, "calibration", **asked.level),
     }
     found = {kind: table for kind, table in tables.items() if table is not None and _has_points(kind, table)}
@@ -62,10 +60,10 @@ def asks_which_are_true(asked: ReportQuestion) -> bool:
 
 def _curve_of_scores(asked: ReportQuestion, kind: str, *metrics: Metric) -> pl.DataFrame | None:
     """A curve along the scores."""
-    return _in_cells(asked, partial(_curve, asked, kind, *metrics), partial(_has_points, kind))
+    return _of_scores(asked, partial(_curve, kind=kind, metrics=metrics), partial(_has_points, kind))
 
 
-def _in_cells(
+def _of_scores(
     asked: ReportQuestion, ask: Callable[..., pl.DataFrame | None], has_points: Callable[[pl.DataFrame], bool]
 ) -> pl.DataFrame | None:
     """An answer about all scores: of probabilities in a log at the ends of cells, which takes less time.
@@ -74,13 +72,15 @@ def _in_cells(
     """
     reads_probabilities = any("probability" in each.probe.door.guards for each in asked.measures)
     if asked.passes or (asked.contents is None and reads_probabilities):
-        table = ask(bins=ENOUGH)
+        table = ask(asked.in_cells)
+        # A metric of other rows, such as of another score, is not in these cells.
+        table = ask(asked, bins=ENOUGH) if table is None else table
         if asked.passes or (table is not None and has_points(table)):
             return table
-    return ask()
+    return ask(asked)
 
 
-def _curve(asked: ReportQuestion, kind: Any, *metrics: Metric, **more: Any) -> pl.DataFrame | None:
+def _curve(asked: ReportQuestion, kind: Any, metrics: Sequence[Metric] = (), **more: Any) -> pl.DataFrame | None:
     """A curve of each model; None of a state that does not hold it."""
     try:
         return asked.with_model(curve(asked.frame, kind, *metrics, by=asked.between, **more, **asked.of_log))
@@ -98,27 +98,31 @@ def _precision_and_recall(roc: pl.DataFrame) -> pl.DataFrame:
     return roc.with_columns(recall="tpr", precision=precision)
 
 
-def areas_of(asked: ReportQuestion, kinds: Iterable[str], values: pl.DataFrame) -> pl.DataFrame | None:
+def areas_of(asked: ReportQuestion, kinds: Collection[str], values: pl.DataFrame) -> pl.DataFrame | None:
     """The areas under curves, a column for each kind: of a log exact ones, in passes and of a state those of bins.
 
     The points of a curve are some of all, so their area is another one. The page may show it as a metric already.
     """
-    more = {"bins": ENOUGH} if asked.passes else _bins_held(asked)
-    of_kinds = {kind: AREAS[kind](**more) for kind in kinds if kind in AREAS}
+    drawn = [kind for kind in AREAS if kind in kinds]
+    if not drawn:
+        return None
+    asked = asked.in_cells if asked.passes else asked
+    more = _bins_held(asked)
+    of_kinds = {kind: AREAS[kind](**more) for kind in drawn}
     areas = [area.alias(kind) for kind, area in of_kinds.items()]
-    if not areas or (asked.contents is not None and not more):
-        return None
+    if asked.contents is not None:
+        if not more:
+            return None
+        try:
+            return asked.with_model(finish(asked.frame, areas, by=asked.between))
+        except StateError:
+            return None
     names = {kind: m.output_name for kind, area in of_kinds.items() for m in asked.metrics if m == area}
-    if asked.contents is None and names.keys() == of_kinds.keys():
-        of_whole = values.filter(pl.col("slice").fill_null(WHOLE) == WHOLE)
-        shown = [pl.col("value").filter(metric=name).first().alias(kind) for kind, name in names.items()]
-        return of_whole.group_by(MODEL, maintain_order=True).agg(shown)
-    if asked.contents is None:
+    if names.keys() != of_kinds.keys():
         return asked.with_model(evaluate(asked.frame, areas, by=asked.between, **asked.of_log))
-    try:
-        return asked.with_model(finish(asked.frame, areas, by=asked.between))
-    except StateError:
-        return None
+    of_whole = values.filter(pl.col("slice").fill_null(WHOLE) == WHOLE)
+    shown = [pl.col("value").filter(metric=name).first().alias(kind) for kind, name in names.items()]
+    return of_whole.group_by(MODEL, maintain_order=True).agg(shown)
 
 
 def _bins_held(asked: ReportQuestion) -> dict[str, Any]:
@@ -135,57 +139,24 @@ def best_of(asked: ReportQuestion) -> pl.DataFrame | None:
 
     With an average there is a value for each score and label, which is too much of a large log.
     """
-    metric = of_threshold(asked)
+    metric = asked.along_threshold
     if metric.best is None:
         return None
     is_pooled = all(measure.grain == "group" for measure in metric.tree.measures())
     if asked.contents is None and not is_pooled:
         return None
 
-    def best(**bins: Any) -> pl.DataFrame:
-        return asked.with_model(best_threshold(asked.frame, metric, by=asked.between, **bins, **asked.of_log))
+    def best(asked: ReportQuestion, **bins: Any) -> pl.DataFrame | None:
+        try:
+            return asked.with_model(best_threshold(asked.frame, metric, by=asked.between, **bins, **asked.of_log))
+        except StateError:
+            return None
 
-    try:
-        return _in_cells(asked, best, lambda table: bool(table["value"].is_finite().any()))
-    except StateError:
-        return None
-
-
-def of_threshold(asked: ReportQuestion) -> Metric:
-    """The first metric with one number as its threshold, or else f1. One of samples has no curve along it."""
-    able = (metric for metric in asked.metrics if all(map(_has_best_threshold, metric.tree.measures())))
-    return next((metric for metric in able if threshold_of(metric) is not None), f1())
-
-
-def _has_best_threshold(measure: Measure) -> bool:
-    return measure.grain != "sample" and measure.declaration.compares_thresholds
-
-
-def threshold_in_use(asked: ReportQuestion) -> float | None:
-    """The threshold of the first metric that has one number as its threshold."""
-    return next((threshold for threshold in map(threshold_of, asked.metrics) if threshold is not None), None)
+    return _of_scores(asked, best, lambda table: bool(table["value"].is_finite().any()))
 
 
 def decisions_of(asked: ReportQuestion) -> list[Metric]:
     """The counts of a confusion matrix at the threshold in use; none where nothing is decided by one number."""
     is_named_so = not DECISIONS.keys().isdisjoint(metric.output_name for metric in asked.metrics)
-    threshold = threshold_in_use(asked) if asks_which_are_true(asked) and not is_named_so else None
+    threshold = asked.threshold_in_use if asks_which_are_true(asked) and not is_named_so else None
     return [] if threshold is None else [count(threshold=threshold).alias(name) for name, count in DECISIONS.items()]
-
-
-def threshold_of(metric: Metric) -> float | None:
-    """The threshold of a metric, where that is one number in all of its parts."""
-    thresholds = [decision.threshold for decision in _decisions(metric)]
-    numbers = {float(threshold) for threshold in thresholds if isinstance(threshold, int | float)}
-    is_one = len(numbers) == 1 and all(isinstance(threshold, int | float) for threshold in thresholds)
-    return numbers.pop() if is_one else None
-
-
-def is_inclusive(metric: Metric) -> bool:
-    """Whether a score that equals the threshold is predicted."""
-    return any(decision.inclusive for decision in _decisions(metric))
-
-
-def _decisions(metric: Metric) -> list[Decision]:
-    found = [measure.parameters.get("threshold") for measure in metric.tree.measures()]
-    return [decision for decision in found if isinstance(decision, Decision)]

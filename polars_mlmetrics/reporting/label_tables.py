@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import polars as pl
 
-from polars_mlmetrics.analysis.classification_report import RATES, classification_report
+from polars_mlmetrics.analysis.classification_report import RATES, classification_report, metrics_of_report
 from polars_mlmetrics.analysis.evaluate import evaluate
 from polars_mlmetrics.analysis.finish import finish
+from polars_mlmetrics.data.expressions import text_of_key
 from polars_mlmetrics.errors import StateError
 from polars_mlmetrics.formula.averages import Best
 from polars_mlmetrics.formula.declaration import CATALOGUE
@@ -17,9 +19,9 @@ from polars_mlmetrics.formula.measure import Measure, of_rows_used_by
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.shared import Decision
 from polars_mlmetrics.metrics.decisions import f1, support
-from polars_mlmetrics.query.keys import Keys
 from polars_mlmetrics.reporting.asked import ReportQuestion, name_of
 from polars_mlmetrics.reporting.curve_tables import asks_which_are_true
+from polars_mlmetrics.reporting.reasons import as_shown
 
 N_ROWS, TRUE_ROWS = "rows of the label", "true rows of the label"
 """The columns of how many rows a label has, and how many of them are true: of samples, where each has it once."""
@@ -27,6 +29,10 @@ N_ROWS, TRUE_ROWS = "rows of the label", "true rows of the label"
 SUPPORT = "support"
 OF_REPORT = ("label", "average", *RATES, SUPPORT)
 """The columns of `classification_report`."""
+
+LABEL = "label_text"
+RANKED = "f1"
+"""The column that the labels are sorted by."""
 
 USUAL = 0.5
 
@@ -45,20 +51,23 @@ class LabelTables(NamedTuple):
 
 
 def labels_of(asked: ReportQuestion, sliced: str) -> LabelTables | None:
-    """The tables of labels, worked out together; None where there are none."""
-    if asked.label is None or name_of(asked.between or "") == asked.label or sliced == asked.label:
+    """The tables of labels; None where there are none."""
+    if asked.label is None or asked.label in (asked.column_of_models, sliced):
         return None
     decision = _decision(asked)
-    metrics = _metrics(asked, decision)
-    slices = [keys for keys in asked.slices if len(keys) == 1 and name_of(keys[0]) == sliced]
-    found = [_values(asked, metrics, slices) if metrics else None, _report(asked, decision)]
-    if not asked.passes:
-        collected = iter(pl.collect_all([lazy for lazy in found if lazy is not None]))
-        found = [None if lazy is None else next(collected).lazy() for lazy in found]
-    values, report = (None if lazy is None else asked.with_model(lazy) for lazy in found)
-    # Of soft truths none is predicted: there is no number to show.
-    if report is not None and not any(report[name].is_finite().any() for name in RATES):
-        report = None
+    metrics, is_of_classes = _metrics(asked, decision), asks_which_are_true(asked)
+    keys = [keys[0] for keys in asked.slices if len(keys) == 1 and name_of(keys[0]) == sliced]
+    if asked.contents is None and metrics:
+        of_report = metrics_of_report(decision.threshold) if is_of_classes else []
+        # Both tables read a log once, but for a metric that no state holds, such as an exact area.
+        with suppress(StateError):
+            asked, keys = asked.in_state([*map(_of_labels, metrics), *of_report], keys), [sliced] * len(keys)
+    values = None
+    if metrics:
+        of_each: Any = evaluate if asked.contents is None else finish
+        how = {"by": asked.between, "slices": keys or None, "per": "label", **asked.of_log}
+        values = asked.with_model(of_each(asked.frame, metrics, **how))
+    report = _report(asked, decision) if is_of_classes else None
     best = metrics[0].best if metrics else None
     return None if values is None and report is None else LabelTables(values, report, decision, best)
 
@@ -71,22 +80,28 @@ def _decision(asked: ReportQuestion) -> Decision:
     return Decision("argmax" if is_class else USUAL) if first is None else Decision(first.threshold)
 
 
-def _report(asked: ReportQuestion, decision: Decision) -> pl.LazyFrame | None:
-    if not asks_which_are_true(asked) or name_of(asked.between or "") in OF_REPORT:
+def _of_labels(metric: Metric) -> Metric:
+    """The metric as one of labels, of which a state has each."""
+
+    def of_labels(measure: Measure) -> Measure:
+        has_averages = "average" in measure.declaration.__signature__.parameters
+        return replace(measure, parameters={**measure.parameters, "average": "macro"}) if has_averages else measure
+
+    return Metric(metric.tree.each(of_labels))
+
+
+def _report(asked: ReportQuestion, decision: Decision) -> pl.DataFrame | None:
+    """The report; None of a state that does not hold it."""
+    if asked.column_of_models in OF_REPORT:
         return None
-    given = asked.of_log if asked.contents is None else {}
-    by = None if asked.between is None else [asked.between]
     try:
-        return classification_report(asked.frame, by, threshold=decision.threshold, **given)
+        how = {"threshold": decision.threshold, **asked.of_log}
+        found = classification_report(asked.frame, asked.between, **how)
     except StateError:
         return None
-
-
-def _values(asked: ReportQuestion, metrics: Sequence[Metric], slices: Sequence[Keys]) -> pl.LazyFrame:
-    given: dict[str, Any] = {"by": asked.between, "slices": list(slices) or None, "per": "label"}
-    if asked.contents is not None:
-        return finish(asked.frame, list(metrics), **given)
-    return evaluate(asked.frame, list(metrics), **given, **asked.of_log)
+    report = asked.with_model(found)
+    # Of soft truths none is predicted: there is no number to show.
+    return report if any(report[name].is_finite().any() for name in RATES) else None
 
 
 def _metrics(asked: ReportQuestion, decision: Decision) -> list[Metric]:
@@ -109,3 +124,8 @@ def rows_of(metric: Metric) -> Metric:
 
 def _has_labels(metric: Metric) -> bool:
     return all(measure.has_units("label") for measure in metric.tree.measures())
+
+
+def with_texts(table: pl.DataFrame, label: str) -> pl.DataFrame:
+    """A table with its labels as texts that are safe to show."""
+    return as_shown(table.with_columns(text_of_key(pl.col(label), table.schema[label]).alias(LABEL)), LABEL)

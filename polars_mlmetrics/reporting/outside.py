@@ -10,7 +10,7 @@ from polars_mlmetrics.data.expressions import any_of
 from polars_mlmetrics.query.keys import Key
 from polars_mlmetrics.reporting.answers import compared
 from polars_mlmetrics.reporting.asked import MODEL, WHOLE, ReportQuestion, dtype_of, name_of
-from polars_mlmetrics.reporting.findings import SHOWN, Outside, Told, judged_differences, key_column
+from polars_mlmetrics.reporting.verdicts import SHOWN, Outside, Told, judged_differences, key_column
 
 MOST_OTHERS = 3
 """Of so many other slices it is worked out whether they are worse by the worst one alone."""

@@ -29,7 +29,8 @@ from polars_mlmetrics.reporting.points import (
     tidied,
     with_series,
 )
-from polars_mlmetrics.reporting.wording import as_shown, number
+from polars_mlmetrics.reporting.reasons import as_shown
+from polars_mlmetrics.reporting.wording import number
 
 MOST_NAMES = 100
 LOG = {"score", "truth"}
@@ -137,8 +138,7 @@ def _differences(table: pl.DataFrame) -> Any:
     """One line for each slice, or for each group where there are no slices."""
     keys = _keys_before(table, "metric")
     model = keys[-1]
-    lines = with_series(table, _without_slices(keys))
-    lines = _named(lines)
+    lines = _named(with_series(table, _without_slices(keys)))
     charts = Charts(LIGHT, [])
 
     def of_metric(part: pl.DataFrame, name: str) -> Any:
@@ -161,6 +161,13 @@ def _named(lines: pl.DataFrame) -> pl.DataFrame:
     return lines.with_columns(pl.concat_str(NAME, SERIES, separator=", ").alias(NAME)) if several else lines
 
 
+def _by_name(lines: pl.DataFrame, keys: Sequence[str], series: Sequence[str]) -> pl.DataFrame:
+    """A name for each slice, and a series for each of these keys; without slices a name for each group."""
+    if "slice" in keys:
+        return _of_slices(with_series(lines, series))
+    return with_series(with_series(lines, keys).with_columns(pl.col(SERIES).alias(NAME)), [])
+
+
 def _of_slices(lines: pl.DataFrame) -> pl.DataFrame:
     whole = pl.when(pl.col("slice") == "").then(pl.lit("all")).otherwise("slice").alias(NAME)
     return as_shown(lines.with_columns(whole), NAME)
@@ -179,10 +186,7 @@ def _ranks(table: pl.DataFrame) -> Any:
     keys = _keys_before(table, "metric")
     place = pl.col("value").is_not_null().cum_sum()
     lines = table.with_columns(value=place.over(keys[:-1]) if keys[1:] else place, low="rank_low", high="rank_high")
-    if "slice" in keys:
-        lines = _of_slices(with_series(lines, _without_slices(keys)))
-    else:
-        lines = with_series(with_series(lines, keys).with_columns(pl.col(SERIES).alias(NAME)), [])
+    lines = _by_name(lines, keys, _without_slices(keys))
     charts = _charts(lines)
     return _beside(charts, lines, _of_names(charts, "rank in {}"))
 
@@ -247,10 +251,7 @@ def _values(table: pl.DataFrame) -> Any:
         return _heat(lines)
     if dates:
         return _over_time(lines, dates[0], keys)
-    if "slice" in keys:
-        lines = _of_slices(with_series(lines, keys[: keys.index("sliced_by")]))
-    else:
-        lines = with_series(with_series(lines, keys).with_columns(pl.col(SERIES).alias(NAME)), [])
+    lines = _by_name(lines, keys, keys[: keys.index("sliced_by")] if "slice" in keys else [])
     charts = _charts(lines)
     return _beside(charts, lines, _of_names(charts, "{}"))
 

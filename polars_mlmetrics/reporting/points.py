@@ -16,7 +16,8 @@ from polars_mlmetrics.data.visible import visible
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.query.results import TIDY
 from polars_mlmetrics.reporting.asked import MODEL
-from polars_mlmetrics.reporting.wording import as_shown, number, signed, within
+from polars_mlmetrics.reporting.reasons import as_shown
+from polars_mlmetrics.reporting.wording import number, signed, within
 
 SERIES, ORDER = f"{INTERNAL}series", f"{INTERNAL}order"
 NAME = "name"

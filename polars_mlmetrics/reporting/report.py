@@ -22,10 +22,12 @@ from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.places.files import FILES
 from polars_mlmetrics.places.finding import place_of
 from polars_mlmetrics.query.keys import Key, Keys
+from polars_mlmetrics.reporting.comment import comment_of
 from polars_mlmetrics.reporting.libraries import check_libraries
+from polars_mlmetrics.reporting.plain import data_of, text_of
 
 if TYPE_CHECKING:
-    from polars_mlmetrics.reporting.findings import Told
+    from polars_mlmetrics.reporting.verdicts import Told
 
 PAGES, COMMENTS = (".html", ".htm"), (".md",)
 ENDINGS = (*PAGES, *COMMENTS, ".json")
@@ -39,36 +41,35 @@ class Report:
     """
 
     def __init__(self, told: Told, title: str | None, static: bool) -> None:
+        from polars_mlmetrics.reporting.summary import findings_of
+
         self._told = told
-        self._title = title
+        self._found = findings_of(told, title)
         self._static = static
         self._page_file: Path | None = None
 
     @cached_property
     def html(self) -> str:
         """The page."""
-        from polars_mlmetrics.reporting.page import page_of
+        from polars_mlmetrics.reporting.page.page import page_of
+        from polars_mlmetrics.reporting.page.sections import parts_of
 
-        return page_of(self._told, self._title, static=self._static)
+        return page_of(self._found, parts_of(self._told, self._found), static=self._static)
 
     @property
     def markdown(self) -> str:
         """The comment: what changed, a row each."""
-        return self._comment(None)
+        return comment_of(self._found, None)
 
     @property
     def findings(self) -> dict[str, Any]:
         """The sentences of the page, and the numbers of models and slices, as plain dicts and lists."""
-        from polars_mlmetrics.reporting.plain import data_of
-
-        return data_of(self._told, self._title)
+        return data_of(self._found)
 
     @property
     def text(self) -> str:
         """The sentences of the page as lines, for a terminal."""
-        from polars_mlmetrics.reporting.plain import text_of
-
-        return text_of(self._told, self._title)
+        return text_of(self._found)
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write the page (.html), the comment (.md) or the findings (.json), whole or not at all.
@@ -88,13 +89,8 @@ class Report:
         if ending in PAGES:
             return self.html
         if ending in COMMENTS:
-            return self._comment(self._link_from(file))
+            return comment_of(self._found, self._link_from(file))
         return json.dumps(self.findings, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
-
-    def _comment(self, link: str | None) -> str:
-        from polars_mlmetrics.reporting.comment import comment_of
-
-        return comment_of(self._told, self._title, link)
 
     def _link_from(self, file: Path) -> str | None:
         """The page as seen from the comment."""
@@ -201,8 +197,8 @@ def report(
     # Without them, `import polars_mlmetrics` is quicker.
     from polars_mlmetrics.reporting.answers import answered
     from polars_mlmetrics.reporting.asked import ReportQuestion
-    from polars_mlmetrics.reporting.findings import Told, judged_models, judged_slices
     from polars_mlmetrics.reporting.outside import outside_of
+    from polars_mlmetrics.reporting.verdicts import Told, judged_models, judged_slices
 
     if gate is not None and not is_of_gate(gate):
         raise ParameterError(

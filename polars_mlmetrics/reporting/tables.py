@@ -13,15 +13,8 @@ from polars_mlmetrics.data.visible import visible
 from polars_mlmetrics.errors import ParameterError, at_callers_line
 from polars_mlmetrics.reporting.libraries import library
 from polars_mlmetrics.reporting.looks import LIGHT
-from polars_mlmetrics.reporting.wording import (
-    NONE,
-    as_shown,
-    first_reason,
-    lacks_values,
-    number,
-    signed,
-    verdict_or_why,
-)
+from polars_mlmetrics.reporting.reasons import as_shown, first_reason, lacks_values, verdict_or_why
+from polars_mlmetrics.reporting.wording import NONE, number, signed
 
 MOST_ROWS = 1000
 VERDICTS = {"better": LIGHT.better, "worse": LIGHT.worse}

@@ -6,11 +6,6 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-import polars as pl
-
-from polars_mlmetrics.checks.statuses import row_text
-from polars_mlmetrics.data.visible import visible
-
 MINUS = "\u2212"
 LONG = r"(\d+\.\d{6})\d+"
 """A number of more decimals than anyone reads; the last ones differ from run to run."""
@@ -87,41 +82,6 @@ def level_of(ci: float) -> str:
     return f"{100 * ci:g} %"
 
 
-def verdict_or_why() -> pl.Expr:
-    """The verdict of a row of `compare`; where it has none, why, in two words."""
-    is_empty = {"no_pairs": "no pairs", "one_side": "one side"}
-    has_no_pairs = pl.col("ci_flag").replace_strict(is_empty, default=None, return_dtype=pl.String)
-    has_no_interval = pl.when(pl.col("low").is_null()).then(pl.lit("no interval"))
-    return pl.coalesce("verdict", has_no_pairs, has_no_interval, pl.lit("no verdict")).alias("verdict")
-
-
-def lacks_values(table: pl.DataFrame) -> bool:
-    """Whether a table of `evaluate` has a value that is null or NaN."""
-    place = next((place for place, dtype in enumerate(table.dtypes) if dtype.is_float()), table.width)
-    names = table.columns[place:]
-    values = table.select(name for name in names if not name.endswith(("_low", "_high")) or name[:-4] not in names)
-    return any(column.null_count() or (column.dtype.is_float() and column.is_nan().any()) for column in values)
-
-
-def first_reason(tidy: pl.DataFrame) -> str:
-    """Why the first value of a tidy table that is NaN, or else null, is so; empty where all are numbers."""
-    lacking = tidy.filter(pl.col("reason").is_not_null()).sort(pl.col("value").is_null(), maintain_order=True)
-    if lacking.is_empty():
-        return ""
-    row = lacking.row(0, named=True)
-    place = row_text({name: row[name] for name in tidy.columns[: tidy.columns.index("metric")]})
-    value = "null" if row["value"] is None else "NaN"
-    where = "; check finds them" if "broken rows" in row["reason"] else ""
-    more = f" ({lacking.height:,} values are null or NaN)" if lacking.height > 1 else ""
-    return visible(f"{row['metric']}{place and f' at {place}'} is {value}: {row['reason']}{where}{more}")
-
-
-def as_shown(frame: pl.DataFrame, column: str) -> pl.DataFrame:
-    """A frame of which a column of texts is safe to show."""
-    shown = {text: visible(text) for text in frame[column].unique().to_list() if text is not None}
-    return frame.with_columns(pl.col(column).replace_strict(shown, return_dtype=pl.String)) if shown else frame
-
-
-def direction(best: Any) -> str:
+def direction(best: str | None) -> str:
     """Which values of a metric are good."""
-    return {"max": "higher is better", "min": "lower is better"}.get(best, "neither end is better")
+    return {"max": "higher is better", "min": "lower is better"}.get(best or "", "neither end is better")

@@ -63,7 +63,7 @@ def test_the_page_shows_what_comes_out(
     file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    monkeypatch.setattr("polars_mlmetrics.reporting.page.drawn", undrawn_charts)  # what is drawn is not shown here
+    monkeypatch.setattr("polars_mlmetrics.reporting.page.page.drawn", undrawn_charts)  # what is drawn is not shown here
     monkeypatch.setenv("NO_COLOR", "1")
     page = file.read_text()
     assert run_page(page, capsys) == page

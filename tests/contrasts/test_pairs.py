@@ -15,8 +15,6 @@ import polars_mlmetrics as mlm
 from mlm_command import main
 from polars_mlmetrics import Unit, metric
 from polars_mlmetrics.reporting import answers
-from polars_mlmetrics.reporting.comment import comment_of
-from polars_mlmetrics.reporting.summary import cards
 from tests.support.readings import same
 
 Row = dict[str, Any]
@@ -331,8 +329,8 @@ def test_a_page_and_a_comment_say_why_there_is_no_verdict(monkeypatch: pytest.Mo
     report = mlm.report(half_apart(), [mlm.accuracy(), mlm.ks()], **asked)
     why = dict(report._told.slices.select("slice", "why").rows())
     assert why["country=FR"] == "no pairs: no sample counts on both sides"
-    assert "1 other difference of metrics: not judged." in comment_of(report._told, None, None)
+    assert "1 other difference of metrics: not judged." in report.markdown
     # Where nothing pairs, the values are shown all the same.
-    apart = mlm.report(by_month().filter(group="apart"), [mlm.accuracy()], **asked)._told
-    assert "no pairs: no sample counts on both sides" in cards(apart)[0].text()
-    assert "| no pairs: no sample counts on both sides | accuracy | all |" in comment_of(apart, None, None)
+    apart = mlm.report(by_month().filter(group="apart"), [mlm.accuracy()], **asked)
+    assert "no pairs: no sample counts on both sides" in apart.text
+    assert "| no pairs: no sample counts on both sides | accuracy | all |" in apart.markdown

@@ -5,18 +5,19 @@ from typing import Any
 import jinja2
 import pytest
 
-from polars_mlmetrics.reporting import answers, curve_sections, label_section, page, slice_section
+from polars_mlmetrics.reporting import answers
+from polars_mlmetrics.reporting.page import labels_section, page, series, slices_section
 from tests.reporting.read_pages import undrawn_charts
 
 compile_template = jinja2.Environment.compile
 compiled: dict[Any, Any] = {}
 
 
-def compiled_once(environment: jinja2.Environment, source: str) -> Any:
+def compiled_once(environment: jinja2.Environment, source: str, *names: str | None) -> Any:
     """The code of a template, which pages share: of one text, made in one way."""
     key = source, environment.autoescape, environment.trim_blocks
     if key not in compiled:
-        compiled[key] = compile_template(environment, source)
+        compiled[key] = compile_template(environment, source, *names)
     return compiled[key]
 
 
@@ -36,7 +37,7 @@ def without_charts(monkeypatch: pytest.MonkeyPatch) -> None:
         def __getattr__(self, name: str) -> Any:
             return lambda *args, **kwargs: {}
 
-    for module in (curve_sections, label_section, slice_section):
+    for module in (series, labels_section, slices_section):
         monkeypatch.setattr(module, "Charts", NoCharts)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.reporting.asked import MODEL
@@ -88,7 +89,8 @@ def test_the_numbers_are_those_of_the_verbs(seed: int, carrier: str, roles: dict
     sliced = mlm.compare(frame, METRICS[0], baseline="old", slices=SLICES, **given).lazy().collect()
     models = findings.models.rename({MODEL: "model"})
     near(models, values, ["model", "metric"], {name: name for name in [*NUMBERS, "n_excluded"]})
-    near(models, whole, ["model", "metric"], {"difference": "difference", "d_low": "low", "d_high": "high"})
+    ends = {"difference_low": "low", "difference_high": "high"}
+    near(models, whole, ["model", "metric"], {"difference": "difference", **ends})
     slices = findings.all_slices.rename({MODEL: "model"})
     of_slices = sliced.filter(pl.col("slice") != "")
     columns = {"value": "difference", "low": "low", "high": "high", "model_value": "value", "n_pairs": "n_pairs"}
@@ -155,3 +157,47 @@ def test_a_slicing_may_be_a_date_where_models_are_compared(is_time: bool, passes
         assert found[row["slice"]] == (row["n_pairs"], pytest.approx(row["difference"]))
     assert "2026-11-01 to 2026-11-05" in page.text
     assert "Rows that count, by day." in page.html
+
+
+IS_WEB = pl.col("device") == "web"
+OF_LABELS = {
+    "log loss": [mlm.log_loss(), mlm.f1(threshold=0.6)],
+    "macro": [mlm.f1(average="macro", threshold=0.4), mlm.brier_score()],
+    "another score": [mlm.f1().on(score="half"), mlm.log_loss()],
+    "some rows": [mlm.brier_score().filter(IS_WEB), mlm.f1().filter(IS_WEB)],
+    "some labels": [mlm.f1(average="macro", labels=["a", "c"]), mlm.log_loss()],
+    "an area": [mlm.roc_auc(), mlm.log_loss()],
+}
+
+
+@pytest.mark.parametrize("weight", [None, "w"])
+@pytest.mark.parametrize("passes", [None, 2])
+@pytest.mark.parametrize("name", OF_LABELS)
+def test_curves_and_labels_are_those_of_the_log(name: str, passes: int | None, weight: str | None) -> None:
+    """The page has made a state of it."""
+    log = drawn(3).drop_nulls("score").with_columns(half=pl.col("score") / 2)
+    how: dict[str, Any] = {} if passes is None else {"passes": passes, "progress": False}
+    how |= {} if weight is None else {"weight": weight}
+    answers = mlm.report(log.lazy(), OF_LABELS[name], slices=["country"], **how)._told.answers
+    metric, cells = answers.asked.along_threshold, {"by": "model", "bins": 4096, **how}
+    tables = {
+        "roc": mlm.curve(log, "roc", **cells),
+        "threshold": mlm.curve(log, "threshold", metric, **cells),
+        "best": None if metric.output_name == "f1_macro" else mlm.best_threshold(log, metric, **cells),
+    }
+    for kind, table in tables.items():
+        found = answers.best if kind == "best" else answers.curves[kind]
+        assert (found is None) == (table is None)
+        if found is not None and table is not None:
+            shared = [column for column in table.columns if column not in ("model", "n_rows")]
+            assert_frame_equal(found.select(shared), table.select(shared))
+    labels = answers.labels
+    assert labels is not None
+    assert labels.values is not None
+    assert labels.report is not None
+    report = mlm.classification_report(log, "model", threshold=labels.decision.threshold, **how)
+    assert_frame_equal(labels.report.select(report.columns[1:]), report.drop("model"))
+    values = mlm.evaluate(log, OF_LABELS[name][0], by="model", slices=["country"], per="label", **how)
+    # Beside a metric of some labels stand the rows of all.
+    found = labels.values.filter(pl.col("label").is_in(values["label"].unique().implode()))
+    assert_frame_equal(found.select(values.columns[1:]), values.drop("model"))

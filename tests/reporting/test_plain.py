@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import pickle
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +13,8 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
+from polars_mlmetrics.reporting.page.page import page_of
+from polars_mlmetrics.reporting.page.sections import parts_of
 from polars_mlmetrics.reporting.summary import cards
 from tests.reporting.report_log import made
 
@@ -77,3 +82,30 @@ def test_findings_are_saved_as_json_that_any_reader_takes(folder: Path) -> None:
     assert read == report.findings
     assert {row["slice"] for row in read["slices"]} == {f'country={name}"\n\\' for name in ("DE", "FR", "BR", "JP")}
     assert {row["value"] for row in read["models"] if row["model"] == "challenger"} == {None}
+
+
+WITHOUT_POLARS = """
+import pickle, sys, types
+sys.modules["polars"] = None
+package = types.ModuleType("polars_mlmetrics")
+package.__path__ = [sys.argv[1]]
+sys.modules["polars_mlmetrics"] = package
+from polars_mlmetrics.reporting.comment import comment_of
+from polars_mlmetrics.reporting.page import page
+from polars_mlmetrics.reporting.plain import data_of, text_of
+page.drawn = lambda charts, static: ["<svg></svg>"] * len(charts)
+found, parts = pickle.load(sys.stdin.buffer)
+shown = [page.page_of(found, parts, static=False), comment_of(found, None), text_of(found), data_of(found)]
+sys.stdout.buffer.write(pickle.dumps(shown))
+"""
+"""All that shows findings, in a process that cannot import Polars."""
+
+
+@pytest.mark.parametrize("baseline", ["champion", None])
+def test_what_shows_findings_needs_no_polars(baseline: str | None) -> None:
+    report = mlm.report(WORSE_IN_JP, METRICS, baseline=baseline, slices=["country"])
+    given = report._found, parts_of(report._told, report._found)
+    process = [sys.executable, "-c", WITHOUT_POLARS, str(Path(mlm.__file__).parent)]
+    done = subprocess.run(process, input=pickle.dumps(given), capture_output=True, check=True)
+    page = page_of(*given, static=False)
+    assert pickle.loads(done.stdout) == [page, report.markdown, report.text, report.findings]

@@ -18,12 +18,12 @@ from sklearn.metrics import f1_score
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.formula.cells import ends_of_cells
-from polars_mlmetrics.reporting import answers, label_tables, libraries
-from polars_mlmetrics.reporting import page as page_module
-from polars_mlmetrics.reporting.curve_sections import curve_lead
+from polars_mlmetrics.reporting import answers, asked, label_tables, libraries
 from polars_mlmetrics.reporting.drawing import drawn
 from polars_mlmetrics.reporting.looks import LIGHT
-from polars_mlmetrics.reporting.page import SECTIONS
+from polars_mlmetrics.reporting.page import page as page_module
+from polars_mlmetrics.reporting.page.curves_section import curve_lead
+from polars_mlmetrics.reporting.page.page import SECTIONS
 from tests.reporting.read_pages import HOSTILE
 from tests.reporting.report_log import made
 from tests.support.readings import same
@@ -86,7 +86,7 @@ def test_nothing_runs_or_is_fetched_but_the_one_script(static: bool) -> None:
 
 def test_every_section_is_there_and_nothing_in_it_moves_the_cursor() -> None:
     text = page(HOSTILE, False, False)
-    for place, _ in SECTIONS:
+    for place in SECTIONS:
         assert f'<section id="{place}"' in text
         assert f'href="#{place}"' in text
     assert all(letter.isprintable() or letter == "\n" for letter in text)
@@ -169,7 +169,8 @@ def test_nothing_is_worked_out_twice_and_a_query_is_run_once(monkeypatch: pytest
 
     for module, names in (
         (answers, ("check", "evaluate", "comparison_of", "find_slices", "finish")),
-        (label_tables, ("evaluate", "classification_report", "finish")),
+        (label_tables, ("classification_report", "finish")),
+        (asked, ("state",)),
     ):
         for name in names:
             monkeypatch.setattr(module, name, counting(name, getattr(module, name)))
@@ -177,8 +178,9 @@ def test_nothing_is_worked_out_twice_and_a_query_is_run_once(monkeypatch: pytest
     lazy = log.lazy().map_batches(counting("run", pl.DataFrame.clone), schema=log.schema)
     report = mlm.report(lazy, [mlm.log_loss(), mlm.f1()], baseline="champion", slices=SLICES, by="day")
     report.html, report.markdown  # noqa: B018
-    # Each of evaluate and compare: the headline by slice, the others of the whole. evaluate: the labels too.
-    assert calls == {"run": 1, "check": 1, "evaluate": 3, "classification_report": 1, "comparison_of": 2}
+    # Each of evaluate and compare: the headline by slice, the others of the whole. Labels are of a state, curves too.
+    of_states = {"state": 2, "classification_report": 1, "finish": 1}
+    assert calls == {"run": 1, "check": 1, "evaluate": 2, "comparison_of": 2, **of_states}
 
 
 CLASSES = mlm.from_arrays(
@@ -357,7 +359,7 @@ def test_times_are_shown_by_day() -> None:
 
 
 def test_the_colours_of_plots_and_page_are_one_palette_that_can_be_read() -> None:
-    css = files("polars_mlmetrics.reporting").joinpath("template/page.css").read_text("utf-8")
+    css = files("polars_mlmetrics.reporting.page").joinpath("page.css").read_text("utf-8")
     themes = [dict(re.findall(r"--(\w+): (#\w{6})", css.split("}")[place])) for place in (0, 1)]
     assert tuple(themes[0][f"m{place}"] for place in range(1, 6)) == LIGHT.series
     assert tuple(themes[0][f"h{place}"] for place in range(1, 8)) == LIGHT.steps

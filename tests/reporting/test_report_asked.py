@@ -25,6 +25,15 @@ def test_the_call_of_a_page_can_be_run() -> None:
     assert eval(call, {"mlm": mlm, "log": log, "pl": pl}).markdown == report.markdown
 
 
+@pytest.mark.usefixtures("without_charts")
+def test_models_are_told_apart_by_an_expression() -> None:
+    log, upper = made(100), pl.col("model").str.to_uppercase()
+    of_column = mlm.report(log.with_columns(m=upper), mlm.log_loss(), between="m", baseline="CHAMPION")
+    report = mlm.report(log, mlm.log_loss(), between=upper.alias("m"), baseline="CHAMPION")
+    assert report.text == of_column.text
+    assert 'id="label-table"' in report.html
+
+
 BY_USER = made(300).with_columns(user=pl.col("sample") // 30)
 
 
@@ -51,7 +60,7 @@ def test_intervals_are_of_the_clusters_that_are_named(carrier: str) -> None:
     report = mlm.report(frame, mlm.log_loss(), baseline="champion", slices=["country"], **given)
     row = report._told.of("challenger")
     ends, curve = of_users()
-    assert [row[name] for name in ("d_low", "d_high", "low", "high")] == pytest.approx(ends)
+    assert [row[name] for name in ("difference_low", "difference_high", "low", "high")] == pytest.approx(ends)
     assert "|cluster:user|" in report.html
     assert "cluster:user" in report.markdown
     assert "rows of one user are taken to depend on one another" in report.html

@@ -10,7 +10,8 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from polars_mlmetrics.reporting.label_section import fallen_most, label_plot
+from polars_mlmetrics.reporting.page.labels_section import label_plot
+from polars_mlmetrics.reporting.summary import fallen_most
 from polars_mlmetrics.reporting.wording import number
 from tests.reporting.read_pages import words_of
 from tests.reporting.report_log import made

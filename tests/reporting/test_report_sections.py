@@ -9,11 +9,11 @@ import pytest
 from sklearn.metrics import average_precision_score, f1_score, roc_auc_score
 
 import polars_mlmetrics as mlm
-from polars_mlmetrics.reporting.curve_sections import best_thresholds, curve_lead, curve_plots
 from polars_mlmetrics.reporting.curve_tables import DECISIONS
-from polars_mlmetrics.reporting.label_section import label_plot
+from polars_mlmetrics.reporting.page.curves_section import best_thresholds, curve_lead, curve_plots
+from polars_mlmetrics.reporting.page.labels_section import label_plot
+from polars_mlmetrics.reporting.page.time_section import time_section
 from polars_mlmetrics.reporting.points import robust_ends
-from polars_mlmetrics.reporting.time_section import time_section
 from tests.reporting.read_pages import words_of
 from tests.reporting.report_log import made
 
@@ -170,7 +170,7 @@ def test_a_model_that_is_too_sure_of_itself_has_its_exact_area() -> None:
         row = told.of("sure", name)
         assert row["value"] == pytest.approx(value, rel=1e-12)
         assert row["low"] < value < row["high"]
-        assert (row["difference"], row["verdict"], row["why"]) == (
+        assert (row["difference"], row["verdict"], row["not_judged"]) == (
             pytest.approx(0, abs=1e-12),
             None,
             "no interval: nothing varies",

@@ -38,12 +38,13 @@ def calls() -> pl.DataFrame:
 
 @pytest.mark.one_in(2)
 @pytest.mark.usefixtures("without_charts")
-@pytest.mark.parametrize("carrier", ["log", "lazy log", "state"])
+@pytest.mark.parametrize("carrier", ["log", "lazy log", "passes", "state"])
 @pytest.mark.parametrize("roles", [{}, {"weight": "tokens"}], ids=["plain", "weighted"])
 def test_its_numbers_are_those_of_the_verbs(carrier: str, roles: dict[str, Any]) -> None:
     state = mlm.state(calls(), METRICS, by=["model", "country", "day"], between="model", **roles)
-    frame: Any = {"log": calls(), "lazy log": calls().lazy(), "state": state}[carrier]
-    given = {} if carrier == "state" else roles
+    frame: Any = {"log": calls(), "state": state}.get(carrier, calls().lazy())
+    passes = {"passes": 2, "progress": False} if carrier == "passes" else {}
+    given = {} if carrier == "state" else {**roles, **passes}
     report = mlm.report(frame, METRICS, baseline="old", slices=["country"], by="day", **given)
     findings, page = report._told, words_of(report.html)
     if carrier == "state":

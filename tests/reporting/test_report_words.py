@@ -9,9 +9,11 @@ import polars as pl
 import pytest
 
 import polars_mlmetrics as mlm
-from polars_mlmetrics.reporting.findings import BAD, EVEN, GOOD, OPEN, Card, Told, _why_not_judged
-from polars_mlmetrics.reporting.slice_section import found_section, slice_section
+from polars_mlmetrics.reporting.findings import Card, Tone
+from polars_mlmetrics.reporting.page.found_section import found_section
+from polars_mlmetrics.reporting.page.slices_section import slices_section
 from polars_mlmetrics.reporting.summary import cards
+from polars_mlmetrics.reporting.verdicts import Told, _why_not_judged
 from tests.reporting.report_log import made
 
 LOSS = mlm.log_loss()
@@ -46,10 +48,10 @@ def test_better_but_worse_somewhere() -> None:
     values = mlm.evaluate(log, LOSS, by="model").rows_by_key("model", unique=True)
     table = mlm.compare(log, LOSS, baseline="champion", slices=SLICES)
     jp = table.row(by_predicate=pl.col("slice") == "country=JP", named=True)
-    assert (overall.tone, overall.heading) == (GOOD, "challenger is better than champion")
+    assert (overall.tone, overall.heading) == (Tone.GOOD, "challenger is better than champion")
     both(overall, f"log_loss {values['challenger'][0]:.3f} against {values['champion'][0]:.3f}: −", "lower is better")
     both(overall, "It is better in 1 of 1 metric and worse in 0.")
-    assert (where.tone, where.heading) == (BAD, "but worse where country=JP")
+    assert (where.tone, where.heading) == (Tone.BAD, "but worse where country=JP")
     both(where, f"{100 * jp['n_pairs'] / 1200:.0f} % of the samples", f"+{jp['difference']:.3f} (+{jp['low']:.3f} to ")
     verdicts = table.filter(pl.col("slice") != "")["verdict"].to_list()
     n_worse, n_better, n_unclear = map(verdicts.count, ("worse", "better", "unclear"))
@@ -73,7 +75,7 @@ def test_slices_are_ordered_by_what_they_cost_at_least() -> None:
     harm = {row["slice"]: row["low"] * row["n_pairs"] for row in table.to_dicts()}
     assert told.slices["slice"].to_list() == sorted(harm, key=lambda name: -harm[name])
     overall, where, _ = cards(told)
-    assert (overall.tone, overall.sign, overall.heading) == (BAD, "✗", "challenger is worse than champion")
+    assert (overall.tone, overall.sign, overall.heading) == (Tone.BAD, "✗", "challenger is worse than champion")
     assert where.heading == "most harm where country=JP"
 
 
@@ -88,7 +90,7 @@ def test_a_slice_that_is_not_judged_and_would_be_worse_is_named(samples: int) ->
     report = mlm.report(log, LOSS, baseline="champion", slices=SLICES)
     _, where, _ = cards(report._told)
     heading = {130: "Unclear in every slice", 170: "perhaps worse where country=JP"}[samples]
-    assert (where.tone, where.heading) == ({130: EVEN, 170: OPEN}[samples], heading)
+    assert (where.tone, where.heading) == ({130: Tone.EVEN, 170: Tone.OPEN}[samples], heading)
     said = f"+{jp['difference']:.3f} (+{jp['low']:.3f} to +{jp['high']:.3f})."
     both(where, f"country=JP is not judged (fewer than 30 samples), and would be worse: {said}")
     assert heading in report.markdown
@@ -128,7 +130,7 @@ def test_what_is_found(name: str) -> None:
 def test_a_difference_without_an_interval_is_no_verdict() -> None:
     report = mlm.report(SMALL, [mlm.ks(), mlm.lift_at(0.1)], baseline="champion")
     overall, *_ = cards(report._told)
-    assert (overall.tone, overall.heading) == (OPEN, "No verdict on challenger and champion")
+    assert (overall.tone, overall.heading) == (Tone.OPEN, "No verdict on challenger and champion")
     both(overall, "(no interval), higher is better.")
     assert "1 other difference of metrics: not judged." in report.markdown
     assert "| no interval | ks | all |" in report.markdown
@@ -137,11 +139,11 @@ def test_a_difference_without_an_interval_is_no_verdict() -> None:
 
 def test_no_baseline() -> None:
     overall, where, _ = summary(BAD_IN_JP, slices=SLICES)
-    assert (overall.tone, overall.heading) == (OPEN, "champion has the best log_loss of 2 models")
+    assert (overall.tone, overall.heading) == (Tone.OPEN, "champion has the best log_loss of 2 models")
     both(overall, "No baseline is named, so no difference is judged.")
     assert "better than" not in overall.text() + where.text()
     # Of the best model no slice stands out, and that says nothing of the other.
-    assert (where.tone, where.heading) == (BAD, "challenger is weakest where country=JP")
+    assert (where.tone, where.heading) == (Tone.BAD, "challenger is weakest where country=JP")
     challenger = BAD_IN_JP.filter(model="challenger")
     in_jp, of_all = (rows.select(LOSSES.mean()).item() for rows in (challenger.filter(country="JP"), challenger))
     both(where, f"log_loss {in_jp:.3f} (", f") against {of_all:.3f} of all.")
@@ -151,7 +153,7 @@ def test_no_baseline() -> None:
 def test_no_slice_stands_out_of_the_models_that_are_named() -> None:
     log = made(200, {"a": 1.0, "b": 1.1})
     _, where, _ = summary(log, slices=["device"])
-    assert (where.tone, where.heading) == (GOOD, "No slice stands out")
+    assert (where.tone, where.heading) == (Tone.GOOD, "No slice stands out")
     a, b = log.group_by("model", maintain_order=True).agg(LOSSES.mean().alias("loss"))["loss"]
     both(where, f"every slice of a and b that can be judged reaches {a:.3f} and {b:.3f}, the value of")
 
@@ -160,20 +162,20 @@ def test_every_challenger_is_looked_at() -> None:
     log = made(600, {"old": 1.2, "new": 0.6, "other": 0.7}, bad={"other": 6.0}, countries=COUNTRIES)
     report = mlm.report(log, LOSS, baseline="old", slices=SLICES)
     _, where, _ = cards(report._told)
-    assert (where.tone, where.heading) == (GOOD, "new: worse in no slice that can be judged")
+    assert (where.tone, where.heading) == (Tone.GOOD, "new: worse in no slice that can be judged")
     table = mlm.compare(log, LOSS, baseline="old", slices=SLICES).filter(pl.col("slice") != "", model="other")
     n_worse, n_better = map(table["verdict"].to_list().count, ("worse", "better"))
     both(where, f"other is worse in {n_worse}, most where country=JP; better in {n_better} of 9.")
     # The table is of the one that the page is about.
     assert report._told.slices["__mlm_model"].to_list() == ["new"] * 9
-    assert "other" not in slice_section(report._told)["lead"]
+    assert "other" not in slices_section(report._told)["lead"]
 
 
 def test_of_many_models_the_best_are_looked_at_and_the_others_counted() -> None:
     log = made(200, {f"m{number}": 0.5 + number / 5 for number in range(7)}, labels=["people"])
     told = mlm.report(log, LOSS, slices=["device"])._told
     assert told.searched == told.names[:5]
-    assert "These are the 5 best models; slices of 2 others were not looked at." in slice_section(told)["lead"]
+    assert "These are the 5 best models; slices of 2 others were not looked at." in slices_section(told)["lead"]
     told = mlm.report(log, LOSS, slices=["device"], baseline="m6")._told
     assert told.searched == told.names[1:5]
     both(cards(told)[1], "These are the 4 best models; slices of 2 others were not looked at.")
@@ -255,9 +257,9 @@ def test_versions_of_one_model_each_are_not_pooled() -> None:
 def test_one_model() -> None:
     log = BAD_IN_JP.filter(model="challenger")
     overall, where, _ = summary(log, LOSS, mlm.roc_auc(bins=100), slices=SLICES)
-    assert (overall.tone, overall.heading) == (OPEN, "One model, with nothing to compare it to")
+    assert (overall.tone, overall.heading) == (Tone.OPEN, "One model, with nothing to compare it to")
     both(overall, f"log_loss {mlm.evaluate(log, LOSS).item():.3f} (", "roc_auc 0.")
-    assert (where.tone, where.heading) == (BAD, "weakest where country=JP")
+    assert (where.tone, where.heading) == (Tone.BAD, "weakest where country=JP")
     both(where, "It was chosen among the 6 slices that can be judged, so this is a little too bad.")
     assert summary(log.drop("model"), slices=SLICES)[1].heading == where.heading
 
@@ -285,7 +287,7 @@ def test_what_is_not_certain() -> None:
     twice = pl.concat([SMALL, SMALL.head(40)])
     unknown = twice.with_columns(score=pl.when(pl.col("sample") % 10 != 0).then("score"))
     uncertain = summary(unknown, baseline="champion")[2]
-    assert uncertain.tone == OPEN
+    assert uncertain.tone == Tone.OPEN
     both(uncertain, "40 rows are copies: they count twice in every number here.")
     both(uncertain, "% of the rows of challenger lack a score or a truth and are left out.")
     assert "check found nothing" in summary(SMALL, baseline="champion")[2].text()
@@ -293,7 +295,7 @@ def test_what_is_not_certain() -> None:
 
 def test_a_metric_without_direction_is_not_judged() -> None:
     overall, where, _ = summary(SMALL, mlm.predicted_rate(), baseline="champion", slices=["device"])
-    assert overall.tone == where.tone == OPEN
+    assert overall.tone == where.tone == Tone.OPEN
 
 
 def test_a_part_that_repeats_a_larger_slice_is_told_from_one_that_does_not() -> None:
@@ -336,7 +338,7 @@ def test_what_slices_cost_is_by_weight(made_of: str, baseline: str | None) -> No
 def test_a_model_without_values_is_not_judged(missing: str) -> None:
     log = made(100).with_columns(pl.when(model="champion").then(missing).alias(missing))
     overall, where, _ = summary(log, LOSS, baseline="champion", slices=["device"])
-    assert overall.tone == OPEN
+    assert overall.tone == Tone.OPEN
     assert where.heading == "No slice can be judged"
 
 
@@ -355,7 +357,7 @@ def test_rules_that_do_not_hold_come_first() -> None:
     card, overall, *_ = cards(report._told)
     broken = gate.filter(status="fail").to_dicts()
     assert 1 <= len(broken) < gate.height
-    assert (card.tone, card.heading) == (BAD, "1 of 2 rules fails")
+    assert (card.tone, card.heading) == (Tone.BAD, "1 of 2 rules fails")
     assert overall.heading == "challenger is better than champion"
     first = broken[0]
     place = f"model={first['model']}" + (f", {first['slice']}" if first["slice"] else "")
@@ -369,9 +371,9 @@ def test_rules_that_do_not_hold_come_first() -> None:
 @pytest.mark.parametrize(
     ("rules", "heading"),
     [
-        ({"f1 >= 0": pl.col("f1") >= 0}, (GOOD, "The rule holds")),
-        ({"f1 >= 0": pl.col("f1") >= 0, "f1 <= 1": pl.col("f1") <= 1}, (GOOD, "All of 2 rules hold")),
-        ({"f1 >= 2": mlm.warn(pl.col("f1") >= 2)}, (OPEN, "No rule fails, but look at these")),
+        ({"f1 >= 0": pl.col("f1") >= 0}, (Tone.GOOD, "The rule holds")),
+        ({"f1 >= 0": pl.col("f1") >= 0, "f1 <= 1": pl.col("f1") <= 1}, (Tone.GOOD, "All of 2 rules hold")),
+        ({"f1 >= 2": mlm.warn(pl.col("f1") >= 2)}, (Tone.OPEN, "No rule fails, but look at these")),
     ],
 )
 def test_rules_that_hold(rules: dict[str, Any], heading: tuple[str, str]) -> None:
@@ -390,7 +392,7 @@ def test_a_log_without_samples_has_values_alone() -> None:
     report = mlm.report(log, [LOSS, mlm.f1()], slices=["country"])
     assert report._told.models["low"].null_count() == report._told.models.height
     both(cards(report._told)[2], "The log has no sample column, so nothing here has an interval.")
-    both(cards(report._told)[1], "4 of 4 slices cannot be judged (no interval).")
+    both(cards(report._told)[2], "4 of 4 slices cannot be judged (no interval).")
     with pytest.raises(mlm.ColumnError, match="sample column 'user' is not in the table"):
         mlm.report(log, LOSS, sample="user")
     with pytest.raises(mlm.ColumnError, match="no sample column"):

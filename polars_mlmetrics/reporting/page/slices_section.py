@@ -10,34 +10,35 @@ from polars_mlmetrics.data.visible import visible
 from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.reporting.asked import MODEL, WHOLE, name_of
 from polars_mlmetrics.reporting.charts import Charts
-from polars_mlmetrics.reporting.findings import SHOWN, Told
+from polars_mlmetrics.reporting.findings import MOST_SLICES
 from polars_mlmetrics.reporting.looks import PAGE
 from polars_mlmetrics.reporting.points import SERIES, of_models
-from polars_mlmetrics.reporting.wording import NONE, count, direction, level_of, listed, many, number, percent, signed
+from polars_mlmetrics.reporting.verdicts import FEWEST, SHOWN, Told
+from polars_mlmetrics.reporting.where_worse import not_searched
+from polars_mlmetrics.reporting.wording import count, direction, level_of, listed, many, number, signed
 
-MOST_ROWS, MOST_PRINTED = 1000, 100
+MOST_PRINTED, MOST_KINDS = 100, 6
 FEWEST_DOTS, MOST_DOTS = 6, 12
 ROOM = 1.05
 """How much wider than the widest interval the scale of the bars is."""
 
-Section = dict[str, Any]
 
-
-def slice_section(told: Told) -> Section:
+def slices_section(told: Told) -> dict[str, Any]:
     """The plot and the table of slices, and their words."""
     if told.slices.is_empty():
         return {"absent": "none are asked for"}
-    kinds = _kinds(told)
-    n_more = max(told.slices.height - MOST_ROWS, 0)
+    kinds = [visible(kind) for kind in _kinds(told)]
+    n_more = max(told.slices.height - MOST_SLICES, 0)
     return {
         "rows": _rows(told),
         "columns": _columns(told),
-        "names": [visible(name) for name in told.compared],
+        "names": [visible(name) for name in _compared(told)],
         "plot": slice_plot(told),
-        "kinds": [visible(kind) for kind in kinds],
+        "kinds": kinds,
         "lead": _lead(told, kinds),
         "note": _note(told, n_more),
         "total": told.slices.height,
+        "fewest": FEWEST,
         "has_baseline": told.baseline is not None,
         "has_verdicts": told.slices["verdict"].null_count() < told.slices.height,
         "n_repeats": int(told.slices["repeats"].sum()),
@@ -45,6 +46,11 @@ def slice_section(told: Told) -> Section:
         "shows_small": _most_are_not_judged(told),
         "counted": "slices" if len(told.in_table) == 1 else "slices of models",
     }
+
+
+def _compared(told: Told) -> list[str]:
+    """The models of the table, after the baseline where there is one."""
+    return told.in_table if told.baseline is None else [told.baseline, *told.in_table]
 
 
 def _most_are_not_judged(told: Told) -> bool:
@@ -71,24 +77,16 @@ def _note(told: Told, n_more: int) -> str:
     if told.baseline is not None:
         words.append("Verdicts hold for all slices together (Benjamini and Hochberg).")
     if n_more:
-        words.append(f"The first {MOST_ROWS:,} are here; {n_more:,} more with less harm are not on this page.")
+        words.append(f"The first {MOST_SLICES:,} are here; {n_more:,} more with less harm are not on this page.")
     return " ".join(words)
-
-
-def not_searched(told: Told) -> str:
-    """How many models there are whose slices were not looked at."""
-    left = len(told.names) - len(told.searched) - (told.baseline is not None)
-    if not left:
-        return ""
-    others = many(left, "other", "others")
-    return f"These are the {len(told.searched)} best models; slices of {others} were not looked at."
 
 
 def _lead(told: Told, kinds: list[str]) -> str:
     of = listed([visible(model) for model in told.in_table])
     against = "" if told.baseline is None else f" against {visible(told.baseline)}"
     n_slices = told.slices.select("sliced_by", "slice").n_unique()
-    words = [f"{told.metric} of {of}{against} in {many(n_slices, 'slice', 'slices')} by {_written(kinds)}."]
+    by = "; ".join(kinds[:MOST_KINDS]) + (f" and {len(kinds) - MOST_KINDS} more" if kinds[MOST_KINDS:] else "")
+    words = [f"{told.metric} of {of}{against} in {many(n_slices, 'slice', 'slices')} by {by}."]
     if told.baseline is not None:
         found = dict(told.judged.group_by("verdict").agg(pl.len()).rows())
         counts = [f"{found[word]:,} {word}" for word in ("worse", "better", "no change", "unclear") if found.get(word)]
@@ -106,14 +104,9 @@ def _kinds(told: Told) -> list[str]:
     return [kind for kind in dict.fromkeys(asked) if kind in there]
 
 
-def _written(kinds: list[str]) -> str:
-    shown = [visible(kind) for kind in kinds[:6]]
-    return "; ".join(shown) + (f" and {len(kinds) - 6} more" if len(kinds) > 6 else "")
-
-
 def _rows(told: Told) -> list[dict[str, Any]]:
     """The rows of the table, at most so many."""
-    table = told.slices.head(MOST_ROWS)
+    table = told.slices.head(MOST_SLICES)
     middles = {model: 0.0 if told.baseline is not None else told.of(model)["value"] or 0.0 for model in told.in_table}
     middle = pl.col(MODEL).replace_strict(middles, return_dtype=pl.Float64)
     far = pl.max_horizontal((pl.col(end) - middle).abs() for end in ("low", "high"))
@@ -140,7 +133,7 @@ def _rows(told: Told) -> list[dict[str, Any]]:
             "why": row["why"] or "",
             "outside": told.outside_of(row),
             "ours": number(row["model_value"]),
-            "theirs": NONE if row["baseline_value"] is None else number(row["baseline_value"]),
+            "theirs": number(row["baseline_value"]),
             "left": _percents(row["at_low"]),
             "width": _percents(None if row["at_low"] is None else row["at_high"] - row["at_low"]),
             "dot": _percents(row["at_value"]),
@@ -166,7 +159,7 @@ def slice_plot(told: Told) -> tuple[dict[str, Any], str] | None:
     if chosen.is_empty():
         return None
     metric, headline = told.metric, told.answers.asked.headline
-    names = told.compared
+    names = _compared(told)
     charts = Charts(PAGE, [visible(name) for name in names])
     values = of_models(told.answers.values.filter(pl.col("metric") == headline.output_name), names)
     name = pl.concat_str(SHOWN, pl.lit(" ("), pl.col("n").cast(pl.String), pl.lit(")")).alias("name")
@@ -219,39 +212,3 @@ def _chosen(told: Told) -> pl.DataFrame:
     own = told.judged.filter(~pl.col("repeats"))
     worse = own.filter((pl.col("verdict") == "worse") | pl.col("verdict").is_null()).head(MOST_DOTS)
     return worse if worse.height >= FEWEST_DOTS else own.head(FEWEST_DOTS)
-
-
-def found_section(told: Told) -> Section:
-    """The slices that were searched for."""
-    found = told.answers.found
-    if found is None:
-        return {"absent": "no columns are searched"}
-    rows = [
-        {
-            "name": visible(row["slice"]),
-            "model": visible(model) if len(told.searched) > 1 else "",
-            "n": count(row["n_samples"]),
-            "share": percent(row["share"]),
-            "value": number(row["value"]),
-            "rest": number(row["rest"]),
-            "gap": signed(row["gap"]),
-            "ends": f"{signed(row['low'])} to {signed(row['high'])}" if row["low"] is not None else "",
-        }
-        for model, table in found.items()
-        if isinstance(table, pl.DataFrame)
-        for row in table.filter(pl.col("hidden_by").is_null()).iter_rows(named=True)
-    ]
-    left = not_searched(told)
-    searched = [*map(_searched, found.items()), *([left] if left else [])]
-    return {"rows": rows, "searched": searched, "features": visible(", ".join(told.answers.asked.features))}
-
-
-def _searched(found: tuple[str, pl.DataFrame | str]) -> str:
-    """How a model was searched."""
-    model, table = visible(found[0]), found[1]
-    if isinstance(table, str):
-        return f"{model} was not searched: {visible(table)}"
-    if table.is_empty():
-        return f"No slice of {model} is worse than the rest."
-    n_tested = many(table["n_tested"].item(0), "slice", "slices")
-    return f"find_slices tried {n_tested} of {model} on one half of the samples and measured these on the other half."

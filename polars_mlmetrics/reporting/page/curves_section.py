@@ -1,4 +1,4 @@
-"""The sections of curves and calibration."""
+"""The section of curves, and of the decisions at the threshold in use."""
 
 from __future__ import annotations
 
@@ -9,16 +9,13 @@ import polars as pl
 
 from polars_mlmetrics.data.visible import visible
 from polars_mlmetrics.formula.arithmetic import ROUNDING, ratio
-from polars_mlmetrics.reporting.asked import MODEL
-from polars_mlmetrics.reporting.charts import UNIT, Charts
-from polars_mlmetrics.reporting.curve_tables import DECISIONS, is_inclusive, of_threshold, threshold_in_use
-from polars_mlmetrics.reporting.findings import Told
-from polars_mlmetrics.reporting.looks import MOST_SERIES, PAGE
-from polars_mlmetrics.reporting.points import SERIES, curve_points, described, of_models
-from polars_mlmetrics.reporting.wording import amount, level_of, number
-
-NO_BINS = "not in the state: make it with {} among its metrics"
-Section = dict[str, Any]
+from polars_mlmetrics.reporting.asked import MODEL, decisions_in
+from polars_mlmetrics.reporting.charts import UNIT
+from polars_mlmetrics.reporting.curve_tables import DECISIONS
+from polars_mlmetrics.reporting.page.series import charts_of, lines_of, series_of, shown_models, why_no_curves
+from polars_mlmetrics.reporting.points import SERIES, curve_points, described
+from polars_mlmetrics.reporting.verdicts import Told
+from polars_mlmetrics.reporting.wording import amount, number
 
 CAPTIONS = {
     "roc": "ROC: recall against the false positive rate. The area is behind the name; dots at every 0.1 of the score.",
@@ -26,14 +23,12 @@ CAPTIONS = {
 }
 
 
-def curve_section(told: Told) -> Section:
+def curves_section(told: Told) -> dict[str, Any]:
     """The curves, or why there are none."""
     plots = curve_plots(told)
     if not plots:
-        is_log = told.answers.asked.contents is None
-        return {"absent": "the scores give no curve" if is_log else NO_BINS.format("roc_auc(bins=4096)")}
-    names = [visible(name) for name in shown_models(told)]
-    return {"plots": plots, "lead": curve_lead(told), "names": names, "decisions": _decisions(told)}
+        return {"absent": why_no_curves(told, of_log="the scores give no curve", needed="roc_auc(bins=4096)")}
+    return {"plots": plots, "lead": curve_lead(told), "names": series_of(told), "decisions": _decisions(told)}
 
 
 def _decisions(told: Told) -> dict[str, Any] | None:
@@ -43,41 +38,7 @@ def _decisions(told: Told) -> dict[str, Any] | None:
         return None
     counts = {row[MODEL]: [row[name] for name in DECISIONS] for row in table.to_dicts()}
     rows = [(visible(name), [amount(each) for each in counts[name]]) for name in told.names if name in counts]
-    return {"at": f"{threshold_in_use(told.answers.asked):g}", "heads": list(DECISIONS), "rows": rows}
-
-
-def calibration_section(told: Told) -> Section:
-    """A panel for each model, their counts on one scale: how often scores are right."""
-    asked, table = told.answers.asked, told.answers.curves.get("calibration", pl.DataFrame())
-    bins = table if table.is_empty() else lines_of(told, table.drop_nulls(["score", "truth"]))
-    if bins.is_empty():
-        needed = "calibration_error() and brier_resolution()"
-        return {"absent": "the scores are not probabilities" if asked.contents is None else NO_BINS.format(needed)}
-    said = ["How often a score is right: on the dotted line scores are probabilities."]
-    said += [] if asked.ci is None else [f"Lines are {level_of(asked.ci)} intervals."]
-    if asked.table.weight is None:
-        bins = bins.with_columns(trues=pl.col("truth") * pl.col("n_rows"))
-        said += ["Below is the number of rows; the dark part is true."]
-    elif table["n_rows"].is_not_null().any():
-        said += ["Below is the number of rows."]
-    charts, there = charts_of(told), set(bins[SERIES])
-    panels = charts.calibrations(bins, [name for name in map(visible, shown_models(told)) if name in there])
-    return {"plots": [charts.finished(panel) for panel in panels], "note": " ".join(said)}
-
-
-def shown_models(told: Told) -> list[str]:
-    """The models that charts show."""
-    return told.names[:MOST_SERIES]
-
-
-def lines_of(told: Told, frame: pl.DataFrame) -> pl.DataFrame:
-    """The rows of the models that charts show."""
-    return of_models(frame, shown_models(told))
-
-
-def charts_of(told: Told) -> Charts:
-    """Charts of these models."""
-    return Charts(PAGE, [visible(name) for name in shown_models(told)])
+    return {"at": f"{told.answers.asked.threshold_in_use:g}", "heads": list(DECISIONS), "rows": rows}
 
 
 def curve_plots(told: Told) -> list[tuple[dict[str, Any], str, list[str]]]:
@@ -110,7 +71,7 @@ def _prevalence(told: Told) -> float | None:
 
 def _threshold_plot(told: Told) -> tuple[dict[str, Any], str, list[str]]:
     table = told.answers.curves["threshold"]
-    metric = of_threshold(told.answers.asked)
+    metric = told.answers.asked.along_threshold
     name, lines, best = metric.output_name, lines_of(told, table), best_thresholds(told)
 
     def text(row: dict[str, Any]) -> str:
@@ -118,7 +79,9 @@ def _threshold_plot(told: Told) -> tuple[dict[str, Any], str, list[str]]:
 
     with_dots = lines_of(told, best.filter(pl.col("threshold").is_finite()))
     dots = described(with_dots, text, x="threshold", y="value", series=SERIES)
-    used = threshold_in_use(told.answers.asked)
+    used = told.answers.asked.threshold_in_use
+    # Whether a score that equals the threshold is predicted.
+    is_inclusive = any(decision.inclusive for decision in decisions_in(metric))
     charts = charts_of(told)
     chart = charts.curve(
         curve_points(lines, "threshold", "value"),
@@ -126,7 +89,7 @@ def _threshold_plot(told: Told) -> tuple[dict[str, Any], str, list[str]]:
         domains=(UNIT, None),
         dots=dots,
         at=used,
-        step="after" if is_inclusive(metric) else "before",
+        step="after" if is_inclusive else "before",
     )
     at = dict(best.select(MODEL, "threshold").rows())
     line = "" if used is None else ", the dotted line the one in use"
@@ -145,7 +108,7 @@ def best_thresholds(told: Told) -> pl.DataFrame:
 
     Of equal ones it is the highest.
     """
-    best = of_threshold(told.answers.asked).best
+    best = told.answers.asked.along_threshold.best
     if told.answers.best is not None:
         found = told.answers.best.with_columns(n_tried=pl.lit(None, pl.Int64))
         return found.filter(pl.col("value").is_finite())
@@ -157,10 +120,10 @@ def best_thresholds(told: Told) -> pl.DataFrame:
 
 def curve_lead(told: Told) -> str:
     """The values at other thresholds."""
-    used = threshold_in_use(told.answers.asked)
+    used = told.answers.asked.threshold_in_use
     if "threshold" not in told.answers.curves or used is None:
         return ""
-    metric = of_threshold(told.answers.asked)
+    metric = told.answers.asked.along_threshold
     now = told.of(told.candidate, metric.output_name)["value"]
     value = "has no value" if now is None else f"is {number(now)}"
     said = f"At the threshold in use, {used:g}, {visible(metric.output_name)} of {visible(told.candidate)} {value}"

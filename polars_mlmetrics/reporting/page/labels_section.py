@@ -7,90 +7,88 @@ from typing import Any
 import polars as pl
 
 from polars_mlmetrics.analysis.classification_report import RATES
-from polars_mlmetrics.data.expressions import text_of_key
 from polars_mlmetrics.data.visible import visible
 from polars_mlmetrics.formula.shared import Decision
-from polars_mlmetrics.reporting.answers import Answers
 from polars_mlmetrics.reporting.asked import MODEL, WHOLE
 from polars_mlmetrics.reporting.charts import Charts
-from polars_mlmetrics.reporting.findings import Told
-from polars_mlmetrics.reporting.label_tables import N_ROWS, SUPPORT, TRUE_ROWS
+from polars_mlmetrics.reporting.label_tables import LABEL, N_ROWS, RANKED, SUPPORT, TRUE_ROWS, LabelTables, with_texts
 from polars_mlmetrics.reporting.looks import PAGE
+from polars_mlmetrics.reporting.page.series import NOT_HELD
 from polars_mlmetrics.reporting.points import described
-from polars_mlmetrics.reporting.wording import amount, as_shown, count, number, signed
+from polars_mlmetrics.reporting.reasons import as_shown
+from polars_mlmetrics.reporting.verdicts import Told
+from polars_mlmetrics.reporting.wording import amount, count, number, signed
 
 MOST_LABELS, MOST_ROWS_OF_HEAT = 200, 30
 FEWEST = 100
 """So many samples of a label a slice needs to have a colour in the heat map."""
 
-FEWEST_TRUE = 30
-"""So many true rows a label needs to be named as the one that falls most."""
-
 STEPS = (0.02, 0.05, 0.15)
 """Where the colours of the heat map change, in parts of the value of all."""
 
-LABEL = "label_text"
-RANKED = "f1"
-"""The column that the labels are sorted by."""
 
-
-def label_section(told: Told) -> dict[str, Any]:
-    """The table of labels."""
-    tables = told.answers.labels
+def labels_section(told: Told) -> dict[str, Any]:
+    """The table of labels, and the heat map beside it."""
+    asked, tables = told.answers.asked, told.answers.labels
+    if asked.label is None:
+        return {"absent": ""}
     if tables is None:
-        return {"absent": _why_absent(told.answers)}
-    return _of_report(told, tables.report, tables.decision) if tables.report is not None else _of_headline(told)
+        is_log = asked.contents is None
+        return {"absent": "no metric of this page has a value for each label" if is_log else NOT_HELD}
+    if tables.report is not None:
+        table = _of_report(told, tables.report, tables.decision)
+    else:
+        table = _of_headline(told, tables)
+    return {**table, "plot": label_plot(told)}
 
 
 def _of_report(told: Told, report: pl.DataFrame, decision: Decision) -> dict[str, Any]:
     """The table of `classification_report`, the weakest label of the candidate first; its averages at the end."""
-    named = _named(report, "label")
+    named = with_texts(report, "label")
     ours = named.filter(pl.col(MODEL) == told.candidate)
     labels = ours.filter(pl.col("average").is_null()).sort(RANKED, nulls_last=True, maintain_order=True)
     theirs = {tuple(key): value for *key, value in named.select(MODEL, "average", LABEL, RANKED).rows()}
     others = [name for name in told.names if name != told.candidate]
 
-    def shown(row: dict[str, Any], name: str) -> dict[str, Any]:
-        rates = [number(row[rate]) for rate in RATES]
-        rates += [number(theirs.get((model, row["average"], row[LABEL]))) for model in others]
-        return {"name": name, "values": [*rates, amount(row["support"])]}
+    def values(row: dict[str, Any]) -> list[str]:
+        rates = [row[rate] for rate in RATES]
+        rates += [theirs.get((model, row["average"], row[LABEL])) for model in others]
+        return [*map(number, rates), amount(row["support"])]
 
-    rows = [shown(row, row[LABEL]) for row in labels.head(MOST_LABELS).to_dicts()]
-    averages = [shown(row, f"{row['average']} average") for row in ours.drop_nulls("average").to_dicts()]
     # With one model every column is about it.
     heads = [(rate, visible(told.candidate) if others else "") for rate in RATES]
     heads += [(RANKED, visible(model)) for model in others]
     return {
         "heads": [*heads, ("support", "true rows")],
-        "rows": rows,
-        "averages": averages,
+        "rows": [(row[LABEL], values(row)) for row in labels.head(MOST_LABELS).to_dicts()],
+        "averages": [(f"{row['average']} average", values(row)) for row in ours.drop_nulls("average").to_dicts()],
         "lead": _lead(labels, RANKED, told),
-        "left": labels.height - len(rows),
+        "left": max(labels.height - MOST_LABELS, 0),
         "note": _predicted(decision),
     }
 
 
-def _of_headline(told: Told) -> dict[str, Any]:
+def _of_headline(told: Told, tables: LabelTables) -> dict[str, Any]:
     """The values of each label: the headline in each model, and of the candidate the other metrics that are known."""
-    values, asked, labels = _values(told), told.answers.asked, told.answers.labels
-    whole = values.filter(pl.col("slice") == WHOLE)
+    assert tables.values is not None
+    whole = tables.values.filter(pl.col("slice") == WHOLE)
     first, *more = [name for name in _metrics_in(whole, told) if name not in (SUPPORT, TRUE_ROWS, N_ROWS)]
-    named = _named(whole, asked.label or "")
+    named = with_texts(whole, told.answers.asked.label or "")
     ours = named.filter(pl.col(MODEL) == told.candidate)
-    is_loss = labels is not None and labels.best == "min"
-    ours = ours.sort(first, descending=is_loss, nulls_last=True, maintain_order=True)
+    ours = ours.sort(first, descending=tables.best == "min", nulls_last=True, maintain_order=True)
     theirs = {(model, label): value for model, label, value in named.select(MODEL, LABEL, first).rows()}
-    rows = []
-    for row in ours.head(MOST_LABELS).to_dicts():
-        of_models = [number(theirs.get((name, row[LABEL]))) for name in told.names]
-        rows.append({"name": row[LABEL], "values": [*of_models, *(number(row[name]) for name in more)]})
-    heads = [(visible(first), visible(name)) for name in told.names]
+
+    def values(row: dict[str, Any]) -> list[str]:
+        of_models = [theirs.get((name, row[LABEL])) for name in told.names]
+        return [number(value) for value in (*of_models, *(row[name] for name in more))]
+
+    heads = [(first, name) for name in told.names] + [(name, told.candidate) for name in more]
     return {
-        "heads": [*heads, *((visible(name), visible(told.candidate)) for name in more)],
-        "rows": rows,
+        "heads": [(visible(name), visible(of)) for name, of in heads],
+        "rows": [(row[LABEL], values(row)) for row in ours.head(MOST_LABELS).to_dicts()],
         "averages": [],
         "lead": _lead(ours, first, told),
-        "left": ours.height - len(rows),
+        "left": max(ours.height - MOST_LABELS, 0),
         "note": "",
     }
 
@@ -100,47 +98,15 @@ def _lead(ordered: pl.DataFrame, name: str, told: Told) -> str:
     return f"Weakest first, by {visible(name)} of {visible(told.candidate)}: {weakest}."
 
 
-def fallen_most(told: Told) -> str:
-    """The label in which the candidate falls most behind the baseline; empty where it does in none."""
-    tables = told.answers.labels
-    if tables is None or tables.report is None or told.baseline is None:
-        return ""
-    labels = _named(tables.report.filter(pl.col("average").is_null(), pl.col("support") >= FEWEST_TRUE), "label")
-    sides = [labels.filter(pl.col(MODEL) == model).select(LABEL, RANKED) for model in (told.candidate, told.baseline)]
-    both = sides[0].join(sides[1], on=LABEL, suffix="_baseline", maintain_order="left")
-    behind = both.with_columns(fall=pl.col(f"{RANKED}_baseline") - pl.col(RANKED)).filter(pl.col("fall") > 0)
-    if both.height < 2 or behind.is_empty():
-        return ""
-    most = behind.sort("fall", descending=True, maintain_order=True).row(0, named=True)
-    values = f"{RANKED} {number(most[RANKED])} against {number(most[f'{RANKED}_baseline'])}"
-    return f"Of {both.height:,} labels {most[LABEL]} falls most behind {visible(told.baseline)}: {values}."
-
-
 def _predicted(decision: Decision) -> str:
     if decision.is_argmax:
         return "Of each sample the label with the best score is predicted."
     return f"A label is predicted where its score is above {visible(str(decision))}."
 
 
-def _values(told: Told) -> pl.DataFrame:
-    assert told.answers.labels is not None
-    assert told.answers.labels.values is not None
-    return told.answers.labels.values
-
-
-def _why_absent(answers: Answers) -> str:
-    if answers.asked.contents is not None:
-        return "not in the state: made from the log"
-    return "no metric of this page has a value for each label"
-
-
 def _metrics_in(table: pl.DataFrame, told: Told) -> list[str]:
     place = table.columns.index(told.answers.asked.label or "")
     return [name for name in table.columns[place + 1 :] if name not in (MODEL, "sliced_by", "slice")]
-
-
-def _named(table: pl.DataFrame, label: str) -> pl.DataFrame:
-    return as_shown(table.with_columns(text_of_key(pl.col(label), table.schema[label]).alias(LABEL)), LABEL)
 
 
 def label_plot(told: Told) -> tuple[dict[str, Any], str] | None:
@@ -149,7 +115,7 @@ def label_plot(told: Told) -> tuple[dict[str, Any], str] | None:
     if labels is None or labels.values is None or not answers.sliced_labels or labels.best is None:
         return None
     name = _metrics_in(labels.values, told)[0]
-    cells = _cells(told, _named(labels.values, answers.asked.label or ""), name)
+    cells = _cells(told, with_texts(labels.values, answers.asked.label or ""), name)
     of_labels = labels.values.filter(pl.col("slice") == WHOLE, pl.col(MODEL) == told.candidate)
     whole: float | None = of_labels.select(pl.col(name).filter(pl.col(name).is_finite()).mean()).item()
     coloured = cells.filter(pl.col("n") >= FEWEST)

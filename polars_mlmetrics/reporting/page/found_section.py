@@ -1,0 +1,48 @@
+"""The section of slices that were searched for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from polars_mlmetrics.data.visible import visible
+from polars_mlmetrics.reporting.verdicts import Told
+from polars_mlmetrics.reporting.where_worse import not_searched
+from polars_mlmetrics.reporting.wording import count, interval, many, number, percent, signed
+
+
+def found_section(told: Told) -> dict[str, Any]:
+    """The slices that were searched for."""
+    found = told.answers.found
+    if found is None:
+        return {"absent": ""}
+    rows = [
+        {
+            "name": visible(row["slice"]),
+            "model": visible(model) if len(told.searched) > 1 else "",
+            "n": count(row["n_samples"]),
+            "share": percent(row["share"]),
+            "value": number(row["value"]),
+            "rest": number(row["rest"]),
+            "gap": signed(row["gap"]),
+            "ends": interval(row["low"], row["high"], of_difference=True),
+        }
+        for model, table in found.items()
+        if isinstance(table, pl.DataFrame)
+        for row in table.filter(pl.col("hidden_by").is_null()).iter_rows(named=True)
+    ]
+    left = not_searched(told)
+    searched = [*map(_searched, found.items()), *([left] if left else [])]
+    return {"rows": rows, "searched": searched, "features": visible(", ".join(told.answers.asked.features))}
+
+
+def _searched(found: tuple[str, pl.DataFrame | str]) -> str:
+    """How a model was searched."""
+    model, table = visible(found[0]), found[1]
+    if isinstance(table, str):
+        return f"{model} was not searched: {visible(table)}"
+    if table.is_empty():
+        return f"No slice of {model} is worse than the rest."
+    n_tested = many(table["n_tested"].item(0), "slice", "slices")
+    return f"find_slices tried {n_tested} of {model} on one half of the samples and measured these on the other half."

@@ -92,7 +92,7 @@ def classification_report(
     check_names([*(key.name for key in question.query.by), "label", "average", *_columns(question)])
     split = question.with_passes(passes, memory, progress=progress)
     if not split.passes:
-        return answer_as_given(frame, question.planned(_table))
+        return answer_as_given(frame, question.planned(_table), question.query.types_of_units())
     return as_given_later(frame, lambda: _table(split), lambda: _table(question))
 
 

@@ -150,7 +150,7 @@ def evaluate(
         return values_of(question, per, min_samples, tidy=tidy, signature=signature)
 
     if not split.passes:
-        return answer_as_given(frame, question.planned(table))
+        return answer_as_given(frame, question.planned(table), question.query.types_of_units())
     return as_given_later(frame, lambda: table(split), lambda: table(question))
 
 

@@ -88,4 +88,5 @@ def finish(
     if per is not None and min_samples is not None:
         raise StateError("a state does not count the samples of a label: use min_samples= without per=, or `evaluate`.")
     question = Question.read(FINISH, frame, metrics, by, slices, ci=ci, roles={}).at_every_look(anytime)
-    return answer_as_given(frame, values_of(question, per, min_samples, tidy=tidy, signature=signature))
+    table = values_of(question, per, min_samples, tidy=tidy, signature=signature)
+    return answer_as_given(frame, table, question.query.types_of_units())

@@ -131,7 +131,7 @@ def worst(
 
     split = question.with_passes(passes, memory, progress=progress)
     if not split.passes:
-        return answer_as_given(frame, chosen(values))
+        return answer_as_given(frame, chosen(values), query.types_of_units())
     return as_given_later(frame, lambda: chosen(values_of(split, per)), lambda: chosen(values))
 
 

@@ -196,6 +196,13 @@ class Query:
         texts: dict[str, pl.DataType] = {name: pl.String() for name in self.key_names()}
         return texts | self.types_of([*self.by, *self.slice_keys, *more])
 
+    def types_of_units(self) -> list[pl.DataType]:
+        """The types of the columns that tell groups, labels and samples apart, each that is there."""
+        names = [key.column for key in (*self.by, *self.slice_keys)]
+        for measure in self.measures:
+            names += [measure.table.label, *measure.table.sample]
+        return [self.schema[name] for name in dict.fromkeys(names) if name in self.schema]
+
     def check_names(self, results: Iterable[str]) -> None:
         """Refuse a result in which two columns would have one name."""
         check_names([*self.key_names(), *results])

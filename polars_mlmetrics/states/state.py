@@ -120,7 +120,8 @@ def state(
     made = StateOf.read(frame, metrics, by, buckets, cluster, between, roles, sources, schema)
     split = passes_of(made.query, passes, memory, progress=progress)
     if split is None and between is None:
-        return answer_as_given(frame, planned(made.query, lambda query: replace(made, query=query).table(None)))
+        table = planned(made.query, lambda query: replace(made, query=query).table(None))
+        return answer_as_given(frame, table, made.query.types_of_units())
     return as_given_later(frame, lambda: made.of_pairs(split).table(split), lambda: made.table(None))
 
 
@@ -299,7 +300,9 @@ def compact(frame: AnyFrame) -> AnyFrame:
     rows, is_source = frame.lazy(), pl.col(SOURCE).is_not_null()
     merged = compacted(rows.filter(~is_source), contents.keys(), contents.merged())
     named = rows.filter(is_source).select(SOURCE)
-    return answer_as_given(frame, _in_order(pl.concat([merged, named], how="diagonal"), contents))
+    table = _in_order(pl.concat([merged, named], how="diagonal"), contents)
+    keys, schema = contents.keys(), rows.collect_schema()
+    return answer_as_given(frame, table, [schema[key] for key in keys])
 
 
 def join_states(states: Iterable[bytes], empty: bytes) -> pl.DataFrame:

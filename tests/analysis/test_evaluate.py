@@ -185,3 +185,20 @@ def test_a_key_may_be_a_units_key(metric: mlm.Metric, key: str) -> None:
     assert_frame_equal(mlm.evaluate(LOG, metric, by=key), expected)
     sliced = mlm.evaluate(LOG, metric, slices=[key], min_samples=1)
     assert_frame_equal(sliced.filter(pl.col("sliced_by") == key).select(expected.columns), expected)
+
+
+@pytest.mark.parametrize("key", [float("nan"), 0.5, None])
+def test_a_single_group_of_a_float_key_keeps_its_row(key: float | None) -> None:
+    """The in-memory engine of Polars joins a column of one NaN to nothing."""
+    log = LOG.with_columns(pl.lit(key, pl.Float64).alias("part"))
+    metrics = [mlm.f1(), mlm.one_error(), mlm.f1(average="macro").alias("macro")]
+    for options in ({}, {"ci": 0.95}, {"tidy": True}):
+        plain = mlm.evaluate(LOG, metrics, **options)
+        by_part = mlm.evaluate(log, metrics, by="part", **options)
+        assert by_part["part"].equals(pl.Series("part", [key] * plain.height, pl.Float64))
+        assert_frame_equal(by_part.drop("part"), plain)
+    sliced = mlm.evaluate(log, metrics, slices=["part"])
+    assert_frame_equal(sliced.tail(1).select("f1", "one_error", "macro"), mlm.evaluate(LOG, metrics))
+    state = mlm.state(log, metrics, by="part")
+    assert_frame_equal(mlm.finish(mlm.compact(state), by="part").drop("part"), mlm.finish(state))
+    assert mlm.classification_report(log, by="part").height == mlm.classification_report(log).height

@@ -22,7 +22,7 @@ from polars_mlmetrics.slice_search import encode
 from polars_mlmetrics.slice_search.encode import EVEN, GROUP, N_ROWS, N_SAMPLES, Encoded, Part, Tables
 from polars_mlmetrics.slice_search.features import Feature
 
-PLACE, UNIT, PIECE = (f"{INTERNAL}{name}" for name in ("place", "unit", "piece"))
+PLACE, UNIT, PIECE, _HALF = (f"{INTERNAL}{name}" for name in ("place", "unit", "piece", "half_of_sample"))
 """The number of a cell and group, that of a unit of a partial, and that of a bucket and unit."""
 
 BLOCK = 4096 * 64
@@ -257,10 +257,14 @@ class CellSums:
         if part.varied is not None:
             # A sample that may be in several cells counts once in a cell and a half of the buckets.
             half = modulo(pl.col(WITHOUT), 2).alias(UNIT)
-            varied = part.varied.with_columns(pl.Series(PIECE, self._side_of(part.varied)))
+            varied = part.varied.with_columns(half, pl.Series(PIECE, self._side_of(part.varied)))
+            halves = varied.select(encode.SAMPLE, UNIT).unique().with_row_index(_HALF)
+            varied = varied.join(halves, on=[encode.SAMPLE, UNIT], maintain_order="left")
+            # One number is matched much faster than the place, the sample and the half.
+            in_cell = pl.col(PLACE) * halves.height + pl.col(_HALF)
             for at in range(len(self.lattice.combinations)):
-                samples = varied.group_by(self.lattice.place(at), encode.SAMPLE, half).agg(pl.col(PIECE).first())
-                counted = samples.group_by(PLACE, PIECE).agg(pl.len().alias(N_SAMPLES))
+                cells = varied.select(self.lattice.place(at), PIECE, _HALF).filter(in_cell.is_first_distinct())
+                counted = cells.group_by(PLACE, PIECE).agg(pl.len().alias(N_SAMPLES))
                 self._add_cells(counted, {N_SAMPLES: self.samples})
 
     def _add(self, table: pl.DataFrame, into: Mapping[str, Numbers], piece: Numbers) -> None:

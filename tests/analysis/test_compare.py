@@ -302,7 +302,9 @@ CALLS: dict[str, Callable[[], object]] = {
     "as ci, such as 0.95, not None": lambda: compared(ci=None),
     "as ci, such as 0.95, not 'bootstrap'": lambda: compared(ci="bootstrap"),
     "one has score=side: call it once for each": lambda: compared(mlm.f1(), mlm.mse().on(score="side")),
-    "this function takes no memory=. evaluate,": lambda: mlm.profile(log(), memory="1 GB"),  # type: ignore[call-arg]
+    "this function takes no memory=. evaluate,": (
+        lambda: mlm.partial(log().schema, mlm.f1(), memory="1 GB")  # type: ignore[call-arg]
+    ),
     "role 'per' is not one of the roles (sample, label, score, truth, weight). help(compare) lists what it takes.": (
         lambda: compared(per="label")
     ),

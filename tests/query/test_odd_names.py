@@ -33,7 +33,7 @@ undefined_when grain counts needs_negatives reads interval influence numerator d
 inclusive points bins buckets ci margin pairs adjust worse top depth k min_samples tidy signature passes memory progress
 skip prepare gone overwrite storage_options strict credential_provider ignore skipped thorough severity on_undefined
 types title static classes labels sample_weight n_labels format hive missing version folds on_flag anytime undefined
-edges of
+edges of prepare_version
 """
 OTHERS = {*OF_OTHER_THINGS.split()}
 

@@ -23,21 +23,23 @@ from polars_mlmetrics.engine.at_thresholds import (
     sides_of_tables,
     where_known,
 )
-from polars_mlmetrics.engine.folds import fold, matched
+from polars_mlmetrics.engine.folds import CODE, fold, matched
 from polars_mlmetrics.engine.formula_reader import FormulaReader
+from polars_mlmetrics.engine.packing import modulo, part_of
 from polars_mlmetrics.engine.plan import Plan, ReadFormulas, Runs
 from polars_mlmetrics.engine.replicates import WITHOUT, Replicates
-from polars_mlmetrics.engine.sources import MergedSource, Source, TableSource
+from polars_mlmetrics.engine.sources import LogSource, MergedSource, Source, TableSource, code_of_groups
 from polars_mlmetrics.engine.thinning import COUNTS, PAST_ALL, POINT, THRESHOLD, Thinning
 from polars_mlmetrics.errors import INTERNAL, MetricError, ParameterError, StateError
 from polars_mlmetrics.formula.cells import end_of_cell, ends_of_cells
-from polars_mlmetrics.formula.curve import Bins, Cells, cell_of
-from polars_mlmetrics.formula.declaration import CATALOGUE
+from polars_mlmetrics.formula.curve import EVERYWHERE, Bins, cell_of
+from polars_mlmetrics.formula.declaration import CATALOGUE, Declaration
 from polars_mlmetrics.formula.declare import make
 from polars_mlmetrics.formula.measure import Measure, Node, of_rows_of
 from polars_mlmetrics.formula.over_targets import OverTargets, counts_in
 from polars_mlmetrics.formula.parameters import as_number, identity
 from polars_mlmetrics.formula.shared import Decision
+from polars_mlmetrics.formula.unit import Unit
 from polars_mlmetrics.intervals.intervals import table_with_ends
 from polars_mlmetrics.query.query import Query
 from polars_mlmetrics.query.question import Question
@@ -45,7 +47,21 @@ from polars_mlmetrics.query.results import ResultColumns
 from polars_mlmetrics.query.source import source_of
 
 COLUMNS = ResultColumns.of((pl.Float64, "threshold"), (pl.String, "metric"), (pl.Float64, "value"))
-_HAS_ROWS, _IS_KNOWN = f"{INTERNAL}has_rows", f"{INTERNAL}is_known"
+_HAS_ROWS, _IS_KNOWN, _NUMBER, _UNIT = (f"{INTERNAL}{name}" for name in ("has_rows", "is_known", "number", "unit"))
+PLACES = 2**40
+"""More places than a curve has."""
+
+RowsOf = Callable[[pl.LazyFrame], pl.LazyFrame]
+
+
+def rows_at_places(u: Unit) -> pl.Expr:
+    """The weight of the rows of a curve, folded by the number of their place and bucket."""
+    _ = u.score
+    positives, negatives = u.runs(pl.col(_NUMBER), u.truth.alias("positives"), (~u.truth).alias("negatives"))
+    return (positives + negatives).sum()
+
+
+AT_PLACES = Measure(Declaration(rows_at_places, "group", EVERYWHERE, None), {}, called="curve")
 
 _TP, _FP, _TRUE, _OTHER = map(pl.col, COUNTS)
 _NOTHING = [pl.lit(0)] * 2
@@ -122,7 +138,8 @@ class MetricCurve:
         # Of an average over labels the cells of labels are needed, and those of all labels are merged from them.
         self._of_points = MergedSource(self._source, [*by, *label]) if label else self._source
         self.points = question.source.held(self._points_of(self._of_points))
-        schema = pl.Schema({**question.source.schema, THRESHOLD: pl.Float64(), PLACE: pl.Int64()})
+        added = {THRESHOLD: pl.Float64(), PLACE: pl.Int64(), _NUMBER: pl.Int64()}
+        schema = pl.Schema({**question.source.schema, **added})
         self._readings = ReadFormulas(schema, question.query.roles)
 
     def _points_of(self, source: Source, *, has_empty_runs: bool = False) -> pl.LazyFrame:
@@ -215,7 +232,21 @@ class MetricCurve:
     ) -> dict[str, pl.Expr]:
         """The statistics of a metric that follow from total weights and the number of rows, by name."""
         rows = {f"n_rows{self._reader(measure).suffix}": n_rows for measure in self._of_same_rows(metric)}
-        return self._known(metric, predicted, left) | rows
+        return self._known(metric, predicted, left) | rows | self._of_known_labels(metric, predicted, left, n_rows)
+
+    def _of_known_labels(
+        self, metric: Node, predicted: Sequence[pl.Expr], left: Sequence[pl.Expr], n_rows: pl.Expr
+    ) -> dict[str, pl.Expr]:
+        """The statistics by which flags count the rows of an average over labels: of those that have a label."""
+        if not is_by_label(metric):
+            return {}
+        has_label = pl.col(self._like.table.label).is_not_null()
+        counted = [each for counts in counts_in(metric) for each in (counts.positives, counts.used) if each]
+        same = [each for each in counted if rows_key(each) == rows_key(self._like.restrict(has_label))]
+        (tp, fp), (fn, tn) = predicted, left
+        sums = {"positives": tp + fn, "negatives": fp + tn, "rows": tp + fn + fp + tn, "n_rows": n_rows}
+        known = {name: pl.when(has_label).then(value).otherwise(0) for name, value in sums.items()}
+        return {f"{name}{self._reader(each).suffix}": value for each in same for name, value in known.items()}
 
     def _runs_of_cells(self, metric: Node, by: Sequence[str]) -> tuple[list[str], Runs]:
         """The cells of a log or a state, by label for a metric that is an average of labels; and their keys."""
@@ -231,7 +262,7 @@ class MetricCurve:
         cells, ends = runs.table.filter(runs.key.is_finite()), end_of_cell(runs.key, self._cells)
         return thresholds.placed(cells, ends, inclusive=False)
 
-    def _placed_rows(self, thresholds: Thresholds) -> Callable[[pl.LazyFrame], pl.LazyFrame]:
+    def _placed_rows(self, thresholds: Thresholds) -> RowsOf:
         """A function that gives rows the place of the highest threshold at which they are predicted."""
         score = self._like.table.score.cast(pl.Float64).fill_nan(None).fill_null(-INFINITE)
         bins, grid, _ = self._cells
@@ -253,18 +284,35 @@ class MetricCurve:
             table = self._placed_cells(runs, thresholds)
         else:
             # Cells by bucket would be many, and few of them are told apart by the thresholds.
-            keys, runs = self._runs_at_places(metric, [*self.by, *buckets], log.changed(placed))
-            table = runs.table.filter(runs.key.is_finite())
+            keys, runs = self._runs_at_places(self._keys_of_runs(metric, self.by), log, placed, buckets)
+            table = runs.table
         table = table.cache()
         sides = [self._counted(metric, *of, runs.n_rows) for of in ((runs.sums, _NOTHING), (_NOTHING, runs.sums))]
         tables = (TableSource(table.select(*keys, PLACE, **side), self._readings.schema) for side in sides)
         return where_known({*sides[0], *self._broken(metric)}, sides_of_tables(*tables), of_rows)
 
-    def _runs_at_places(self, metric: Node, by: Sequence[str], placed: Source) -> tuple[list[str], Runs]:
-        """The counts of rows at each place, as runs of one cell; and their keys but the place."""
-        keys, placed.schema = self._keys_of_runs(metric, by), self._readings.schema
-        one = Cells(1, "float" if self._cells.bins is None else self._cells.grid)
-        return keys, Plan(placed, [*keys, PLACE], self._readings).runs(of_rows_of(one.in_runs(), self._like))
+    def _runs_at_places(
+        self, keys: list[str], log: LogSource, placed: RowsOf, buckets: Sequence[str]
+    ) -> tuple[list[str], Runs]:
+        """The counts of rows at each place and bucket, which are one number while they are folded; and their keys."""
+        bucket = pl.col(buckets[0]) if buckets else pl.lit(0, dtype=pl.Int64)
+        number = (bucket * PLACES + pl.col(PLACE).fill_null(-1) + 1).alias(_NUMBER)
+        is_coded = bool(keys) and log.has_plain_keys(keys)
+        by, code = [CODE] if is_coded else keys, code_of_groups(keys, keys)
+        codes = [code.alias(CODE)] if is_coded else []
+        numbered = log.changed(lambda rows: placed(rows).with_columns(number, *codes))
+        numbered.schema = pl.Schema({**self._readings.schema, CODE: pl.UInt64()})
+        runs = Plan(numbered, by, self._readings).runs(of_rows_of(AT_PLACES, self._like))
+        table = runs.table.filter(runs.key.is_not_null())
+        if is_coded:
+            names = log.rows.select(keys).unique().with_columns(code.alias(_UNIT))
+            # Two units of one code would be an error here, never a wrong number.
+            table = table.rename({CODE: _UNIT}).join(names, on=_UNIT, validate="m:1")
+        place = modulo(runs.key, PLACES) - 1
+        table = table.with_columns(
+            pl.when(place >= 0).then(place).alias(PLACE), part_of(runs.key, PLACES).alias(WITHOUT)
+        )
+        return [*keys, *buckets], runs._replace(table=table)
 
     def _sides_of_state(self, metric: Node, thresholds: Thresholds) -> SidesOf:
         state, query = self.question.state, self.question.query

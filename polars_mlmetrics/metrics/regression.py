@@ -184,9 +184,15 @@ def explained_variance(u: Unit, *, average: Average = "micro", **options: Unpack
 @metric(range=(-1, 1), best="max", undefined_when="constant truth or score")
 def pearson(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> pl.Expr:
     """Pearson's correlation of score and truth: their covariance / the product of their standard deviations."""
+    of_score, of_truth, together = _variations(u)
+    return ratio(together, of_score.sqrt() * of_truth.sqrt()).clip(-1, 1)  # rounding may go beyond
+
+
+def _variations(u: Unit) -> tuple[pl.Expr, pl.Expr, pl.Expr]:
+    """The variation of the score, that of the truth, and what they have in common: exactly 0 if one is constant."""
+    of_score, of_truth = u.variation("score", u.score), u.variation("truth", u.real)
     together = u.covariation("score_and_truth", ("score", u.score), ("truth", u.real))
-    spreads = u.variation("score", u.score).sqrt() * u.variation("truth", u.real).sqrt()
-    return ratio(together, spreads).clip(-1, 1)  # rounding may go beyond
+    return of_score, of_truth, pl.when((of_score != 0) & (of_truth != 0)).then(together).otherwise(0.0)
 
 
 @metric(range=(-1, 1), best="max", undefined_when="score and truth are the same constant")
@@ -197,9 +203,8 @@ def concordance(u: Unit, *, average: Average = "micro", **options: Unpack[Averag
     nothing to do with the concordance index of survival models, a share of pairs in order. Of grades it is Cohen's
     kappa with quadratic weights; with linear ones it is `linear_kappa`.
     """
-    together = u.covariation("score_and_truth", ("score", u.score), ("truth", u.real))
-    spreads = u.variation("score", u.score) + u.variation("truth", u.real)
-    error = u.sum("error", u.score - u.real)
+    of_score, of_truth, together = _variations(u)
+    spreads, error = of_score + of_truth, u.sum("error", u.score - u.real)
     return ratio(2 * together, spreads + u.per_row(error) * error).clip(-1, 1)  # rounding may go beyond
 
 
@@ -231,8 +236,8 @@ def icc(u: Unit, *, average: Average = "micro", **options: Unpack[Averaged]) -> 
     1996), and not ICC(C,1) of consistency, to which a bias does no harm. Of many rows it is `concordance`, which is the
     one to use where the truth is no second rater. n counts the rows that weigh something.
     """
-    together = u.covariation("score_and_truth", ("score", u.score), ("truth", u.real))
-    spreads = u.variation("score", u.score) + u.variation("truth", u.real)
+    of_score, of_truth, together = _variations(u)
+    spreads = of_score + of_truth
     error, n = u.sum("error", u.score - u.real), u.weighing_rows()
     gap = (u.per_row(error) * error) * ratio(n - 1, n)
     whole = unless_rounding(spreads + gap - ratio(spreads - 2 * together, n), spreads)

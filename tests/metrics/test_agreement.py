@@ -1,5 +1,6 @@
 """Agreement of raters, held to published values and to the definition as mean squared differences of pairs."""
 
+from collections.abc import Callable
 from itertools import combinations
 from typing import Any
 
@@ -70,3 +71,12 @@ def test_a_slice_without_raters_that_agree() -> None:
     table = mlm.evaluate(frame, mlm.krippendorff_alpha(), by="half")
     for half, value in table.select("half", "krippendorff_alpha").iter_rows():
         assert value == pytest.approx(alpha_of_pairs(frame.filter(pl.col("half") == half)), rel=1e-12)
+
+
+@pytest.mark.parametrize("metric", [mlm.icc, mlm.concordance], ids=["icc", "concordance"])
+def test_a_constant_agrees_with_nothing(metric: Callable[[], mlm.Metric]) -> None:
+    """Exactly: the sums of deviations from a rounded mean of 0.1 are not 0."""
+    for n in range(3, 200):
+        log = pl.DataFrame({"score": [(i * 37 % 101) / 101 for i in range(n)], "truth": [0.1] * n})
+        assert mlm.evaluate(log, metric()).item() == 0.0
+        assert mlm.evaluate(log.select(score="truth", truth="score"), metric()).item() == 0.0

@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from polars_mlmetrics.curves.coded_groups import with_keys
 from polars_mlmetrics.curves.rank_curves import N_ROWS, points_of
 from polars_mlmetrics.curves.stored_bins import cells_of
 from polars_mlmetrics.data.expressions import same_expression
@@ -47,7 +48,7 @@ from polars_mlmetrics.query.results import ResultColumns
 from polars_mlmetrics.query.source import source_of
 
 COLUMNS = ResultColumns.of((pl.Float64, "threshold"), (pl.String, "metric"), (pl.Float64, "value"))
-_HAS_ROWS, _IS_KNOWN, _NUMBER, _UNIT = (f"{INTERNAL}{name}" for name in ("has_rows", "is_known", "number", "unit"))
+_HAS_ROWS, _IS_KNOWN, _NUMBER = (f"{INTERNAL}{name}" for name in ("has_rows", "is_known", "number"))
 PLACES = 2**40
 """More places than a curve has."""
 
@@ -134,9 +135,10 @@ class MetricCurve:
         # Its points need no buckets, and the cells of each bucket would be many.
         source = source_of(question.query, question.passes) if is_by_bucket else question.source
         self._source = source if self._cells.bins is None else SharedTables(source)
-        label = [self._like.table.label] if is_by_label(metric) and self._cells.bins is not None else []
+        keys = self._keys_of_runs(metric, by)
         # Of an average over labels the cells of labels are needed, and those of all labels are merged from them.
-        self._of_points = MergedSource(self._source, [*by, *label]) if label else self._source
+        has_finer = self._cells.bins is not None and keys != by
+        self._of_points = MergedSource(self._source, keys) if has_finer else self._source
         self.points = question.source.held(self._points_of(self._of_points))
         added = {THRESHOLD: pl.Float64(), PLACE: pl.Int64(), _NUMBER: pl.Int64()}
         schema = pl.Schema({**question.source.schema, **added})
@@ -215,8 +217,8 @@ class MetricCurve:
         """Whether all that a metric reads of the rows are these counts, of whole groups and labels."""
         if any(isinstance(node, OverTargets) for node in metric.walk()):
             return False
-        told, measures = {*counts, *self._broken(metric)}, list(metric.measures())
-        return all(self._names_of(measure) <= told and not measure.is_from_elsewhere for measure in measures)
+        known, measures = {*counts, *self._broken(metric)}, list(metric.measures())
+        return all(self._names_of(measure) <= known and not measure.is_from_elsewhere for measure in measures)
 
     def _broken(self, metric: Node) -> set[str]:
         """The counts of broken rows, which are 0 where there are points: a group with such a row has none."""
@@ -241,8 +243,7 @@ class MetricCurve:
         if not is_by_label(metric):
             return {}
         has_label = pl.col(self._like.table.label).is_not_null()
-        counted = [each for counts in counts_in(metric) for each in (counts.positives, counts.used) if each]
-        same = [each for each in counted if rows_key(each) == rows_key(self._like.restrict(has_label))]
+        same = [each for each in counted_by_flags(metric) if rows_key(each) == rows_key(self._like.restrict(has_label))]
         (tp, fp), (fn, tn) = predicted, left
         sums = {"positives": tp + fn, "negatives": fp + tn, "rows": tp + fn + fp + tn, "n_rows": n_rows}
         known = {name: pl.when(has_label).then(value).otherwise(0) for name, value in sums.items()}
@@ -298,16 +299,12 @@ class MetricCurve:
         bucket = pl.col(buckets[0]) if buckets else pl.lit(0, dtype=pl.Int64)
         number = (bucket * PLACES + pl.col(PLACE).fill_null(-1) + 1).alias(_NUMBER)
         is_coded = bool(keys) and log.has_plain_keys(keys)
-        by, code = [CODE] if is_coded else keys, code_of_groups(keys, keys)
-        codes = [code.alias(CODE)] if is_coded else []
+        by, codes = ([CODE], [code_of_groups(keys, keys).alias(CODE)]) if is_coded else (keys, [])
         numbered = log.changed(lambda rows: placed(rows).with_columns(number, *codes))
         numbered.schema = pl.Schema({**self._readings.schema, CODE: pl.UInt64()})
         runs = Plan(numbered, by, self._readings).runs(of_rows_of(AT_PLACES, self._like))
         table = runs.table.filter(runs.key.is_not_null())
-        if is_coded:
-            names = log.rows.select(keys).unique().with_columns(code.alias(_UNIT))
-            # Two units of one code would be an error here, never a wrong number.
-            table = table.rename({CODE: _UNIT}).join(names, on=_UNIT, validate="m:1")
+        table = with_keys(table, log.rows, keys) if is_coded else table
         place = modulo(runs.key, PLACES) - 1
         table = table.with_columns(
             pl.when(place >= 0).then(place).alias(PLACE), part_of(runs.key, PLACES).alias(WITHOUT)
@@ -325,8 +322,8 @@ class MetricCurve:
         cells = self._placed_cells(runs, thresholds).cache()
         predicted, left = (cells.select(*keys, PLACE, **side) for side in (of_predicted, of_left))
         # What is not predicted anywhere counts at every threshold; so do rows that flags count without their weights.
-        unweighted = [each for counts in counts_in(metric) for each in (counts.positives, counts.used) if each]
-        held = [each for each in unweighted if self.question.source.can_answer(self._reader(each), by, query.roles)]
+        flagged = counted_by_flags(metric)
+        held = [each for each in flagged if self.question.source.can_answer(self._reader(each), by, query.roles)]
         others = {name for measure in (*metric.measures(), *held) for name in self._names_of(measure)} - of_left.keys()
         left = pl.concat([left, state.at(by, others)], how="diagonal")
         return sides_of_tables(*(TableSource(side, self._readings.schema) for side in (predicted, left)))
@@ -369,6 +366,11 @@ class MetricCurve:
             elif rows_key(measure) != rows_key(self._like):
                 more = "is of other rows than another part of the metric"
             raise StateError(f"{measure.output_name} {more}, and the bins of a state do not tell that: use the log.")
+
+
+def counted_by_flags(metric: Node) -> list[Measure]:
+    """The counts of rows by which flags judge the intervals of a metric."""
+    return [each for counts in counts_in(metric) for each in (counts.positives, counts.used) if each]
 
 
 def at_threshold(measure: Measure) -> Measure:

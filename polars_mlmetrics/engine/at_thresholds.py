@@ -113,7 +113,7 @@ def sides_of_rows(
             return [each.merged(table) for each, table in zip(both, tables, strict=True)]
 
         merged = merge(log.gathered(BYTES_A_ROW, sample, lambda rows: tables_of(rows, partials), merge))
-        return [(over, under) for over, under in zip(merged[::2], merged[1::2], strict=True)]
+        return list(zip(merged[::2], merged[1::2], strict=True))
 
     def sides_of(partials: Sequence[Partial]) -> list[Sides]:
         finest = [each.at(list(dict.fromkeys([*each.by, *buckets]))) for each in partials]

@@ -23,7 +23,7 @@ from polars_mlmetrics.slice_search.encode import EVEN, GROUP, N_ROWS, N_SAMPLES,
 from polars_mlmetrics.slice_search.features import Feature
 
 PLACE, UNIT, PIECE, _HALF = (f"{INTERNAL}{name}" for name in ("place", "unit", "piece", "half_of_sample"))
-"""The number of a cell and group, that of a unit of a partial, and that of a bucket and unit."""
+"""The numbers of a cell and group, of a unit of a partial, of a bucket and unit, and of a sample in a half of these."""
 
 BLOCK = 4096 * 64
 """So many sums are found together, for several combinations at once: they fit the cache."""

@@ -27,6 +27,7 @@ VERBS: dict[str, Callable[..., pl.LazyFrame]] = {
     "best_threshold elsewhere": lambda log, **more: mlm.best_threshold(log, mlm.f1(), bins=64, folds=2, **more),
     "best_threshold of a point": lambda log, **more: mlm.best_threshold(log, mlm.recall_at_fpr(0.3), **more),
     "average of labels": lambda log, **more: mlm.best_threshold(log, mlm.f1(average="macro"), bins=64, **more),
+    "with intervals": lambda log, **more: mlm.curve(log, "threshold", mlm.f1(average="macro"), bins=64, ci=0.9, **more),
     "curve of labels": lambda log, **more: mlm.curve(log, "threshold", mlm.f1(average="macro"), bins=64, **more),
     "in passes": lambda log, **more: mlm.curve(log, "roc", bins=64, passes=2, progress=False, **more),
     **{

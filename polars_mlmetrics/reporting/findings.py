@@ -29,6 +29,10 @@ class Strong(str):
 Sentence = list[str]
 Row = dict[str, Any]
 
+OF_DIFFERENCE = ("difference", "difference_low", "difference_high")
+JUDGED = ("verdict", "not_judged")
+"""The keys of a difference in a row, and those of what is said of it."""
+
 CHANGED = ("better", "worse")
 """The verdicts of what the comment shows."""
 

@@ -5,18 +5,16 @@ from __future__ import annotations
 from math import isfinite
 from typing import Any
 
-from polars_mlmetrics.reporting.findings import Findings, Row
+from polars_mlmetrics.reporting.findings import JUDGED, OF_DIFFERENCE, Findings, Row
 
-DIFFERENCE = ("difference", "difference_low", "difference_high")
-JUDGED = ("verdict", "not_judged")
 OF_MODELS = ("model", "metric", "value", "low", "high", "reason")
 OF_SLICES = ("model", "sliced_by", "slice", "samples", "value")
 
 
 def data_of(found: Findings) -> dict[str, Any]:
     """The findings as dicts and lists of numbers and texts; names are those of the log, and a NaN is None."""
-    of_models = (*DIFFERENCE, *JUDGED) if found.baseline is not None else ()
-    of_slices = (*DIFFERENCE, "baseline", *JUDGED) if found.baseline is not None else ("low", "high", "not_judged")
+    of_models = (*OF_DIFFERENCE, *JUDGED) if found.baseline is not None else ()
+    of_slices = (*OF_DIFFERENCE, "baseline", *JUDGED) if found.baseline is not None else ("low", "high", "not_judged")
     outside = ("outside",) if found.outside else ()
     return {
         "title": found.title,

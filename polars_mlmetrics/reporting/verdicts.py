@@ -14,7 +14,7 @@ from polars_mlmetrics.formula.arithmetic import first_that_holds, ratio
 from polars_mlmetrics.intervals.intervals import FLAGS
 from polars_mlmetrics.reporting.answers import WEIGHT_OF_ROWS, Answers
 from polars_mlmetrics.reporting.asked import MODEL, WHOLE, name_of
-from polars_mlmetrics.reporting.findings import Row
+from polars_mlmetrics.reporting.findings import JUDGED, OF_DIFFERENCE, Row
 from polars_mlmetrics.reporting.reasons import as_shown
 
 FEWEST = 30
@@ -22,10 +22,8 @@ FEWEST = 30
 
 SHOWN = "shown"
 
-DIFFERENCE = {"difference": "difference", "difference_low": "low", "difference_high": "high"}
+DIFFERENCE = dict(zip(OF_DIFFERENCE, ("difference", "low", "high"), strict=True))
 """The numbers of a difference, and their columns in a table of `compare`."""
-
-JUDGED = ("verdict", "not_judged")
 
 OF_SLICES = {
     "model": MODEL,

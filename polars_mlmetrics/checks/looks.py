@@ -168,6 +168,14 @@ class WholeSamples:
         known = self._labelled.drop_nulls(value) if value == TRUTH else self.rows
         return contradicted(known, self.log.pair, value, number, most=most)
 
+    def are_shared(self, value: str, first: pl.DataFrame) -> bool:
+        """Whether rows of one sample and label have several values. The first samples mostly say so already."""
+        log, several = self.log, pl.col(value).n_unique() > 1
+        rows = self.rows.join(first.lazy(), on=log.sample, how="semi", nulls_equal=True)
+        if rows.group_by(log.pair).agg(several).select(pl.col(value).any()).collect().item():
+            return True
+        return self.contradicted(value, code_of([value]), SUSPECTS).height > 0
+
     def finding(self, count: int, places: pl.DataFrame, keys: Sequence[str], about: str = "") -> Finding:
         """A finding in places of these keys."""
         return Finding(count, self.log.examples(places.select(keys).sort(keys)), about=about)
@@ -296,22 +304,31 @@ class KeyOfSamples:
         self.log, self._column = log, column
         self.several, self.lacking = Finding(about=log.names[column]), Finding(about=log.names[column])
         self._is_shared = False
-        self.conditions = [
-            (pl.col(column) > 1).alias(f"{INTERNAL}several:{column}"),
-            (pl.col(column) < n_values).alias(f"{INTERNAL}lacking:{column}"),
-        ]
+        self._conditions = {"several": pl.col(column) > 1, "lacking": pl.col(column) < n_values}
         """Where samples have several values, and where they lack some, by how many they have."""
 
-    def add(self, part: WholeSamples, across: pl.LazyFrame, counts: pl.DataFrame) -> None:
+    def sums(self) -> Iterator[pl.Expr]:
+        """How many samples have several values and how many lack some, and the first of them."""
+        for name, where in self._conditions.items():
+            yield where.sum().alias(self._count(name))
+            yield self.log.first_of(self.log.sample, where).alias(self._first(name))
+
+    def _count(self, name: str) -> str:
+        return f"{INTERNAL}{name}:{self._column}"
+
+    def _first(self, name: str) -> str:
+        return f"{INTERNAL}first_{name}:{self._column}"
+
+    def add(self, part: WholeSamples, counts: pl.DataFrame) -> None:
         """Add the samples of a part, which are counted."""
-        n_several, n_lacking = (counts[each.meta.output_name()].item() for each in self.conditions)
+        n_several, n_lacking = (counts[self._count(name)].item() for name in self._conditions)
+        firsts = [counts[self._first(name)].explode().struct.unnest() for name in self._conditions]
         # If no sample has several values, it is not a problem that each lacks some.
         shown = (self.several, n_several, n_several), (self.lacking, n_lacking, min(n_lacking, n_several))
-        for (finding, count, some), where in zip(shown, self.conditions, strict=True):
-            places = self.log.first_examples(across.filter(where), self.log.sample, some)
-            finding.add(Finding(count, places, counts[Fact.ROWS].item()))
+        for (finding, count, some), first in zip(shown, firsts, strict=True):
+            finding.add(Finding(count, self.log.examples(first) if some else [], counts[Fact.ROWS].item()))
         if self.several.count and not self._is_shared:
-            self._is_shared = part.contradicted(self._column, code_of([self._column]), SUSPECTS).height > 0
+            self._is_shared = part.are_shared(self._column, firsts[0])
 
     @property
     def spread(self) -> Literal["varies", "in all", "in most", "in few"]:

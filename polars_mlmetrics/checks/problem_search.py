@@ -157,10 +157,10 @@ class ProblemSearch:
         self._keys = self._keys or [KeyOfSamples(log, key, n_values) for key, n_values in self._values.items()]
         samples = fold(part.rows, log.sample_keys, log.of_sample())
         across = fold(samples, log.sample, [pl.col(key).n_unique().alias(key) for key in self._values])
-        spreads = [condition.sum() for key in self._keys for condition in key.conditions]
+        spreads = [total for key in self._keys for total in key.sums()]
         counts = self._judge(
             "samples", samples, log.sample_keys, across=across.select(pl.len().alias(Fact.ROWS), *spreads)
         )
         for key in self._keys:
-            key.add(part, across, counts)
+            key.add(part, counts)
         self._look(part)

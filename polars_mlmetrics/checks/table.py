@@ -268,6 +268,12 @@ class LogTable:
         by = [*order, *keys]
         return self.examples(units.select(by).sort(by).head(MOST_VALUES).select(keys).collect())
 
+    def first_of(self, keys: Sequence[str], condition: pl.Expr) -> pl.Expr:
+        """A list of the first units for which a condition holds, by their keys; of none where values are hidden."""
+        order = [pl.col(key).filter(condition) for key in keys]
+        first = pl.struct(keys).filter(condition).sort_by(order).head(0 if hides_values() else MOST_VALUES)
+        return first.implode()
+
 
 class WantedMetrics:
     """How metrics read a log."""

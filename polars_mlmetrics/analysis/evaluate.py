@@ -161,8 +161,9 @@ def values_of(
     *,
     tidy: bool = False,
     signature: bool = False,
+    counts_samples: bool = True,
 ) -> pl.LazyFrame:
-    """One row a group and slice, or a unit of each."""
+    """One row a group and slice, or a unit of each. A tidy table has nulls for samples that are not counted."""
     query, confidence = question.query, question.confidence
     check_parameter("evaluate", "min_samples", min_samples, Count | None)
     metrics, keys = query.metrics, []
@@ -192,7 +193,8 @@ def values_of(
     def of_grouping(by: list[str]) -> pl.LazyFrame:
         plan = Plan(question.source, by, readings)
         samples = _samples(query, plan) if query.plain and min_samples is not None else None
-        results, groups = _of_metrics(metrics, plan, confidence, keys, min_samples, tidy=tidy)
+        accounts = [Account(m, plan, min_samples, tidy=tidy, counts_samples=counts_samples) for m in metrics]
+        results, groups = _of_metrics(accounts, plan, confidence, keys, tidy=tidy)
         results |= {name: of_plain(name, samples, min_samples) for name in query.plain_names}
         tables = [groups()] if metrics or samples is not None else []
         if query.plain:
@@ -207,20 +209,13 @@ def values_of(
 
 
 def _of_metrics(
-    metrics: Sequence[Node],
-    plan: Plan,
-    confidence: Confidence | None,
-    keys: Sequence[str],
-    min_samples: int | None,
-    *,
-    tidy: bool,
+    accounts: Sequence[Account], plan: Plan, confidence: Confidence | None, keys: Sequence[str], *, tidy: bool
 ) -> tuple[dict[str, Result], Callable[[], pl.LazyFrame]]:
     """The columns that report metrics, and the table of groups, or of units with these keys, that has them."""
-    accounts = {metric.output_name: Account(metric, plan, min_samples, tidy=tidy) for metric in metrics}
     if confidence is None:
-        return {name: account.result() for name, account in accounts.items()}, plan.units if keys else plan.groups
+        return {account.name: account.result() for account in accounts}, plan.units if keys else plan.groups
     intervals = Intervals(plan, confidence, keys)
-    results = {name: intervals.of_account(account, tidy=tidy) for name, account in accounts.items()}
+    results = {account.name: intervals.of_account(account, tidy=tidy) for account in accounts}
     return results, intervals.table
 
 

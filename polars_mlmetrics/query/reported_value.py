@@ -40,16 +40,26 @@ class Cause(NamedTuple):
 class Account:
     """Add one metric to a plan and name the columns that report it: value, counts, reason.
 
-    Of a metric that stops at its units these are columns of the table of units.
+    Of a metric that stops at its units these are columns of the table of units. To count samples may take as long as
+    the value: without `counts_samples` these counts are null.
     """
 
-    def __init__(self, metric: Node, plan: Plan, min_samples: int | None = None, *, tidy: bool = False) -> None:
+    def __init__(
+        self,
+        metric: Node,
+        plan: Plan,
+        min_samples: int | None = None,
+        *,
+        tidy: bool = False,
+        counts_samples: bool = True,
+    ) -> None:
         self.metric = metric
         self.name = metric.output_name
         self._plan = plan
         self._is_of_units = any(measure.per for measure in metric.measures())
         counts = all(measure.declaration.counts for measure in metric.measures())
         self._min_samples = None if counts else min_samples
+        self._counts_samples = counts_samples
         self._names = names_of_parts(metric, plan.roles) if tidy else {}
         self._counts_of: dict[tuple[Any, ...], RowCounts] = {}
         value = self._value(metric)
@@ -65,7 +75,8 @@ class Account:
 
         def clusters(counts: RowCounts) -> pl.Expr | None:
             counted = counts.clusters(cluster)
-            can_count = all(column in self._plan.schema for column in cluster) and self._plan.can_answer(counted)
+            is_there = all(column in self._plan.schema for column in cluster)
+            can_count = self._counts_samples and is_there and self._plan.can_answer(counted)
             return self._value(counted) if can_count else None
 
         return self._over_parts(self.metric, clusters, pl.min_horizontal, pl.min_horizontal)
@@ -143,12 +154,15 @@ class Account:
         return _value_in(counts.in_scope, self._plan.add(counts.in_scope)) - self._used(counts)
 
     def _split(self, counts: RowCounts) -> pl.Expr | None:
-        known = can_count_samples(counts, self._plan)
+        known = self._can_count_samples(counts)
         return self._plan.source.n_split(counts.measure.table.sample) if known else None
+
+    def _can_count_samples(self, counts: RowCounts) -> bool:
+        return self._counts_samples and can_count_samples(counts, self._plan)
 
     def _samples(self, counts: RowCounts) -> pl.Expr | None:
         # Where samples are asked for, the lack of them is an error.
-        if self._min_samples is None and not can_count_samples(counts, self._plan):
+        if self._min_samples is None and not self._can_count_samples(counts):
             return None
         return self._value(counts.samples)
 

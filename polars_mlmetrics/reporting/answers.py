@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from polars_mlmetrics.analysis.compare import comparison_of
-from polars_mlmetrics.analysis.evaluate import evaluate
+from polars_mlmetrics.analysis.evaluate import EVALUATE, evaluate, values_of
 from polars_mlmetrics.analysis.find_slices import NONE_WORSE, find_slices
 from polars_mlmetrics.analysis.finish import finish
 from polars_mlmetrics.checks.check import check
@@ -157,8 +157,22 @@ def _values(asked: ReportQuestion) -> pl.DataFrame:
             columns = {name: "value", f"{name}_low": "low", f"{name}_high": "high", N_ROWS: "n_rows"}
             parts = [days.rename(columns).with_columns(pl.lit(name).alias("metric"))]
     # The whole comes first: it has all columns.
-    parts = [_evaluated(asked, of_whole, [], tidy=True), *parts] if of_whole else parts
+    parts = [_of_whole(asked, of_whole), *parts] if of_whole else parts
     return pl.concat(parts, how="diagonal_relaxed")
+
+
+def _of_whole(asked: ReportQuestion, metrics: Sequence[Metric]) -> pl.DataFrame:
+    """The values of all rows. Of a log `check` counts the samples, which takes as long as the values."""
+    if asked.contents is not None:
+        return _evaluated(asked, metrics, [], tidy=True)
+    question = Question.read(EVALUATE, asked.frame, metrics, asked.between, **asked.level, roles=asked.roles)
+    count, memory, progress = (asked.passes.get(name) for name in ("passes", "memory", "progress"))
+    split = question.with_passes(count, memory, progress=bool(progress))
+
+    def table(question: Question) -> pl.LazyFrame:
+        return values_of(question, tidy=True, counts_samples=False)
+
+    return asked.with_model(table(split) if split.passes else question.planned(table))
 
 
 def _evaluated(asked: ReportQuestion, metrics: Sequence[Metric], slices: Sequence[Keys], **more: Any) -> pl.DataFrame:

@@ -125,6 +125,9 @@ def test_metrics_of_samples_leave_the_curve_along_the_threshold_to_f1() -> None:
     of_samples = mlm.report(made(100), [mlm.subset_accuracy(), mlm.f1(average="samples")])._told
     curves = [told.answers.curves["threshold"] for told in (of_samples, mlm.report(made(100), mlm.f1())._told)]
     assert curves[0].equals(curves[1])
+    alone = mlm.report(made(100), mlm.subset_accuracy())._told
+    assert curve_lead(alone) == ""  # of f1 the page has no value
+    assert curve_lead(of_samples) == ""
 
 
 def test_what_has_no_best_threshold_leaves_the_curve_along_it_to_another() -> None:

@@ -120,10 +120,11 @@ def best_thresholds(told: Told) -> pl.DataFrame:
 
 def curve_lead(told: Told) -> str:
     """The values at other thresholds."""
-    used = told.answers.asked.threshold_in_use
-    if "threshold" not in told.answers.curves or used is None:
+    asked, metric = told.answers.asked, told.answers.asked.along_threshold
+    used = asked.threshold_in_use
+    # The threshold in use may be that of a metric of samples, which has no curve: that of another one is drawn.
+    if "threshold" not in told.answers.curves or used is None or metric not in asked.metrics:
         return ""
-    metric = told.answers.asked.along_threshold
     now = told.of(told.candidate, metric.output_name)["value"]
     value = "has no value" if now is None else f"is {number(now)}"
     said = f"At the threshold in use, {used:g}, {visible(metric.output_name)} of {visible(told.candidate)} {value}"

@@ -52,7 +52,7 @@ class Answers:
     asked: ReportQuestion
     problems: pl.DataFrame | None
     values: pl.DataFrame
-    """Tidy: every metric of the whole, and the headline by slice and date."""
+    """Tidy: every metric of the whole, the headline by date, and the metrics of slices by slice."""
     models: list[str]
     """The baseline first, then from the best in the headline to the worst."""
     searched: list[str]
@@ -144,14 +144,14 @@ def _models(asked: ReportQuestion, values: pl.DataFrame) -> list[str]:
 
 
 def _values(asked: ReportQuestion) -> pl.DataFrame:
-    """Every metric of the whole, the headline by slice and date, and of a log the counts of decisions."""
+    """Every metric of the whole, some by slice, and the headline by date; of a log the counts of decisions too."""
     headline, name = asked.headline, asked.headline.output_name
-    of_whole = [*asked.metrics[1:], *(decisions_of(asked) if asked.contents is None else [])]
+    counts = decisions_of(asked) if asked.contents is None else []
     if asked.contents is not None or not asked.has_baseline:
-        parts = [_evaluated(asked, [headline], asked.all_slices, tidy=True)]
+        of_whole, parts = [*asked.of_whole, *counts], [_evaluated(asked, asked.sliced, asked.all_slices, tidy=True)]
     else:
         # The values of slices, and their samples, are those of the comparison.
-        of_whole, parts = [headline, *of_whole], []
+        of_whole, parts = [*asked.metrics, *counts], []
         if asked.by_date:
             days = _evaluated(asked, [headline, rows_of(headline)], asked.by_date).filter(pl.col("slice") != WHOLE)
             columns = {name: "value", f"{name}_low": "low", f"{name}_high": "high", N_ROWS: "n_rows"}
@@ -199,9 +199,9 @@ def _decisions(asked: ReportQuestion, values: pl.DataFrame) -> pl.DataFrame | No
 
 
 def _differences(asked: ReportQuestion) -> pl.DataFrame:
-    """The models against the baseline: in the headline by slice, in the other metrics of the whole."""
-    parts = [compared(asked, [asked.headline], asked.all_slices)]
-    parts += [compared(asked, asked.metrics[1:], [])] if asked.metrics[1:] else []
+    """The models against the baseline: in the metrics of slices by slice, in the others of the whole."""
+    parts = [compared(asked, asked.sliced, asked.all_slices)]
+    parts += [compared(asked, asked.of_whole, [])] if asked.of_whole else []
     return pl.concat(parts, how="diagonal")
 
 

@@ -18,6 +18,7 @@ from polars_mlmetrics.data.roles import Table, checked_roles
 from polars_mlmetrics.data.visible import visible
 from polars_mlmetrics.engine.contents import Contents
 from polars_mlmetrics.errors import INTERNAL, ParameterError
+from polars_mlmetrics.formula.declaration import CATALOGUE
 from polars_mlmetrics.formula.measure import Measure, of_rows_used_by
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.reproduction import signature_of
@@ -32,8 +33,14 @@ from polars_mlmetrics.states.state import state
 MODEL = f"{INTERNAL}model"
 VALUES = ("score", "truth")
 WHOLE = ""
+MOST_SLICED = 4
+"""Of so many metrics the table of slices has a choice."""
+
 ALL = "all rows"
 """The name of the one model where no column tells models apart."""
+
+JUDGED = ("kg_wilson", "t")
+"""The kinds of intervals that a verdict is made of."""
 
 REPORT = Verb("report", takes_states=True, needs_interval=True)
 
@@ -130,6 +137,19 @@ class ReportQuestion:
     def headline(self) -> Metric:
         """The metric that the summary and the slices are about."""
         return self.metrics[0]
+
+    @cached_property
+    def sliced(self) -> list[Metric]:
+        """The metrics of the slices: the headline, and the others of its rows whose sums take little more time."""
+        rows = _rows_used_by(self.headline)
+        others = [metric for metric in self.metrics[1:] if _is_of_rows(metric) and _rows_used_by(metric) == rows]
+        return [self.headline, *others[: MOST_SLICED - 1]]
+
+    @property
+    def of_whole(self) -> list[Metric]:
+        """The other metrics, of all rows alone."""
+        names = {metric.output_name for metric in self.sliced}
+        return [metric for metric in self.metrics if metric.output_name not in names]
 
     @property
     def has_baseline(self) -> bool:
@@ -319,6 +339,23 @@ def threshold_of(metric: Metric) -> float | None:
     numbers = {float(threshold) for threshold in thresholds if isinstance(threshold, int | float)}
     is_one = len(numbers) == 1 and all(isinstance(threshold, int | float) for threshold in thresholds)
     return numbers.pop() if is_one else None
+
+
+def _is_of_rows(metric: Metric) -> bool:
+    """Whether a metric is of sums over rows, and its differences are judged."""
+    measures = metric.tree.measures()
+    # An area is one of sorted scores.
+    is_of_sums = all(m.grain == "group" and m.declaration.coarseness is None for m in measures)
+    looks_at_samples = any(measure.probe.looks_at_samples for measure in measures)
+    # One with a threshold of 80 is not asked for beside one of probabilities.
+    is_beyond = any(decision.beyond_probabilities for decision in decisions_in(metric))
+    return is_of_sums and not looks_at_samples and not is_beyond and metric.tree.interval_kind in JUDGED
+
+
+def _rows_used_by(metric: Metric) -> set[Any]:
+    """The rows that a metric uses, as keys of their number."""
+    n_rows = Measure(CATALOGUE["n_rows"], {})
+    return {of_rows_used_by(measure, n_rows).key for measure in metric.tree.measures()}
 
 
 def _has_best_threshold(measure: Measure) -> bool:

@@ -209,5 +209,5 @@ def report(
     asked = ReportQuestion.read(frame, metrics, between, baseline, by, slices, features, ci, cluster, roles, split)
     check_libraries()
     answers = answered(asked)
-    told = Told(answers, judged_models(answers), judged_slices(answers), gate)
+    told = Told(answers, judged_models(answers), judged_slices(answers, answers.asked.headline), gate)
     return Report(replace(told, outside=outside_of(told)), title, static)

@@ -11,6 +11,7 @@ import polars as pl
 from polars_mlmetrics.data.visible import visible
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.arithmetic import first_that_holds, ratio
+from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.intervals.intervals import FLAGS
 from polars_mlmetrics.reporting.answers import WEIGHT_OF_ROWS, Answers
 from polars_mlmetrics.reporting.asked import MODEL, WHOLE, name_of
@@ -82,31 +83,31 @@ def judged_models(answers: Answers) -> pl.DataFrame:
     return values.join(judged, on=[MODEL, "metric"], how="left", maintain_order="left")
 
 
-def judged_slices(answers: Answers) -> pl.DataFrame:
-    """The slices of the headline in each model, the most harm first; those that cannot be judged last.
+def judged_slices(answers: Answers, metric: Metric) -> pl.DataFrame:
+    """The slices of a metric in each model, the most harm first; those that cannot be judged last.
 
     `value`, `low`, `high` are what the table shows: differences from the baseline, or values where there is none.
     `doubted` is the verdict of those that cannot be judged, where there is one.
     """
-    table = pl.concat([_slices_of(answers, model) for model in answers.searched])
+    table = pl.concat([_slices_of(answers, metric, model) for model in answers.searched])
     order = [pl.col("why").is_not_null(), pl.col("harm"), pl.col("n")]
     table = table.sort(order, descending=[False, True, True], nulls_last=True, maintain_order=True)
     return as_shown(table.with_columns(pl.col("slice").alias(SHOWN)), SHOWN)
 
 
-def _slices_of(answers: Answers, model: str) -> pl.DataFrame:
-    """The slices of one model."""
+def _slices_of(answers: Answers, metric: Metric, model: str) -> pl.DataFrame:
+    """The slices of one model in a metric."""
     asked = answers.asked
     keys = {name: key_column(name) for each in asked.all_slices for name in map(name_of, each)}
-    is_headline = pl.col("metric") == asked.headline.output_name, pl.col(MODEL) == model
-    own = answers.values.filter(*is_headline).rename(keys, strict=False)
+    is_of = pl.col("metric") == metric.output_name, pl.col(MODEL) == model
+    own = answers.values.filter(*is_of).rename(keys, strict=False)
     sizes = own.select("slice", "sliced_by", size=pl.coalesce("n_samples", "n_clusters", "n_rows"))
     if answers.differences is None:
         nothing = pl.lit(None, pl.Float64)
         table = own.with_columns(model_value="value", baseline_value=nothing, n_pairs="n_samples")
         middle = own.filter(pl.col("slice") == WHOLE)["value"].to_list()[0]
     else:
-        table = answers.differences.filter(*is_headline).rename(keys)
+        table = answers.differences.filter(*is_of).rename(keys)
         table = table.rename({"value": "model_value", "difference": "value"})
         middle = 0.0
     wanted = [", ".join(map(name_of, keys)) for keys in asked.slices]
@@ -119,7 +120,7 @@ def _slices_of(answers: Answers, model: str) -> pl.DataFrame:
     verdict = pl.col("verdict") if "verdict" in table.columns else pl.lit(None, pl.String)
     is_judged = pl.col("why").is_null()
     table = table.with_columns(verdict=pl.when(is_judged).then(verdict), doubted=pl.when(~is_judged).then(verdict))
-    table = _with_harm(table, asked.headline.best, middle or 0.0)
+    table = _with_harm(table, metric.best, middle or 0.0)
     table = _with_repeats(table, [list(map(name_of, keys)) for keys in asked.slices])
     return table.filter(pl.col("slice") != WHOLE)
 
@@ -177,7 +178,7 @@ class Told:
     answers: Answers
     models: pl.DataFrame
     all_slices: pl.DataFrame
-    """The slices of every model that was searched."""
+    """The slices of the headline, in every model that was searched."""
     rules: pl.DataFrame | None = None
     """The table of a gate, where one was tried."""
     outside: Outside | None = None
@@ -211,7 +212,14 @@ class Told:
     @property
     def slices(self) -> pl.DataFrame:
         """The slices of the table."""
-        return self.all_slices.filter(pl.col(MODEL).is_in(self.in_table))
+        return self._in_table(self.all_slices)
+
+    def slices_in(self, metric: Metric) -> pl.DataFrame:
+        """The slices of the table in another metric."""
+        return self._in_table(judged_slices(self.answers, metric))
+
+    def _in_table(self, slices: pl.DataFrame) -> pl.DataFrame:
+        return slices.filter(pl.col(MODEL).is_in(self.in_table))
 
     @property
     def judged(self) -> pl.DataFrame:

@@ -126,7 +126,7 @@ def test_the_page_is_whole(opened: Opened, pages: dict[int, Path], slices: int, 
 @pytest.mark.parametrize("slices", SIZES)
 def test_the_table_of_slices(opened: Opened, pages: dict[int, Path], slices: int) -> None:
     page, _ = opened(pages[slices])
-    rows = page.locator("#slice-table tbody tr")
+    rows = page.locator('#slice-table tbody tr[data-m="0"]')
     assert rows.count() == min(slices, MOST)
     assert page.locator("#count").inner_text().endswith(f"of {slices:,} slices")
     assert ("more with less harm are not on this page" in page.locator("#slices").inner_text()) == (slices > MOST)
@@ -149,12 +149,32 @@ def test_the_table_of_slices(opened: Opened, pages: dict[int, Path], slices: int
     assert head.get_attribute("aria-sort") == "descending"
     page.locator("#slice-table th", has_text="difference").locator("button").press("Enter")
     assert page.locator("#slice-table th[aria-sort]").count() == 1
-    shown = of_each(page, "#slice-table tbody tr:not(.small)", "e.cells[2].textContent")
+    shown = of_each(page, '#slice-table tbody tr[data-m="0"]:not(.small)', "e.cells[2].textContent")
     numbers = [float(text.replace("−", "-")) for text in shown]
     assert numbers == sorted(numbers)
     page.locator("#find").fill("g1")
     visible = of_each(page, "#slice-table tbody tr:not([hidden])", "e.cells[0].textContent")
     assert all("g1" in name for name in visible)
+
+
+def test_the_table_shows_the_metric_that_is_chosen(opened: Opened, tmp_path: Path) -> None:
+    log = made(300, bad={"challenger": 2.6})
+    metrics = [mlm.log_loss(), mlm.f1(average="macro"), mlm.f1().alias("of_rows")]
+    mlm.report(log, metrics, baseline="champion", slices=["country"]).save(tmp_path / "page.html")
+    page, _ = opened(tmp_path / "page.html")
+    shown, head = "#slice-table tbody tr:not([hidden])", page.locator("#slice-table thead")
+    # An average over labels takes long by slice.
+    assert of_each(page, "#metric option", "e.textContent") == ["log_loss", "of_rows"]
+    for place, (metric, scale) in enumerate(
+        {"of_rows": "worse ◂ 0 ▸ better", "log_loss": "better ◂ 0 ▸ worse"}.items()
+    ):
+        page.locator("#metric").select_option(label=metric)
+        assert scale in head.inner_text()
+        table = mlm.compare(log, metrics[2 - 2 * place], baseline="champion", slices=["country"])
+        differences = {row["slice"]: f"{row['difference']:+.3f}" for row in table.to_dicts() if row["slice"]}
+        texts = dict(of_each(page, shown, "[e.cells[0].textContent, e.cells[2].textContent]"))
+        assert {name: text.replace("−", "-") for name, text in texts.items()} == differences
+        assert page.locator("#count").inner_text() == "4 of 4 slices"
 
 
 def test_dark_and_light_by_hand(opened: Opened, pages: dict[int, Path]) -> None:

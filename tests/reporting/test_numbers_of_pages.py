@@ -13,6 +13,7 @@ from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.reporting.asked import MODEL
+from polars_mlmetrics.reporting.verdicts import judged_slices
 from tests.reporting.read_pages import words_of
 
 METRICS = [mlm.log_loss(), mlm.f1(), mlm.f1(average="macro"), mlm.roc_auc(bins=512), mlm.recall_at(2)]
@@ -86,18 +87,21 @@ def test_the_numbers_are_those_of_the_verbs(seed: int, carrier: str, roles: dict
         values = mlm.evaluate(frame, METRICS, by="model", ci=0.95, tidy=True, **given).lazy().collect()
         days = mlm.evaluate(frame, METRICS[0], by=["model", "day"], ci=0.95, tidy=True, **given).lazy().collect()
     whole = mlm.compare(frame, METRICS, baseline="old", **given).lazy().collect()
-    sliced = mlm.compare(frame, METRICS[0], baseline="old", slices=SLICES, **given).lazy().collect()
     models = findings.models.rename({MODEL: "model"})
     near(models, values, ["model", "metric"], {name: name for name in [*NUMBERS, "n_excluded"]})
     ends = {"difference_low": "low", "difference_high": "high"}
     near(models, whole, ["model", "metric"], {"difference": "difference", **ends})
-    slices = findings.all_slices.rename({MODEL: "model"})
-    of_slices = sliced.filter(pl.col("slice") != "")
-    columns = {"value": "difference", "low": "low", "high": "high", "model_value": "value", "n_pairs": "n_pairs"}
-    near(slices, of_slices, ["model", "sliced_by", "slice"], {**columns, "baseline_value": "baseline_value"})
-    verdicts = slices.filter(pl.col("why").is_null()).join(of_slices, on=["model", "sliced_by", "slice"])
-    assert verdicts["verdict"].to_list() == verdicts["verdict_right"].to_list()
-    of_days = findings.answers.values.filter(sliced_by="day").rename({MODEL: "model"})
+    assert [metric.output_name for metric in findings.answers.asked.sliced] == ["log_loss", "f1"]
+    for metric in METRICS[1::-1]:  # at last the headline
+        sliced = mlm.compare(frame, metric, baseline="old", slices=SLICES, **given).lazy().collect()
+        slices = judged_slices(findings.answers, metric).rename({MODEL: "model"})
+        of_slices = sliced.filter(pl.col("slice") != "")
+        columns = {"value": "difference", "low": "low", "high": "high", "model_value": "value", "n_pairs": "n_pairs"}
+        near(slices, of_slices, ["model", "sliced_by", "slice"], {**columns, "baseline_value": "baseline_value"})
+        verdicts = slices.filter(pl.col("why").is_null()).join(of_slices, on=["model", "sliced_by", "slice"])
+        assert verdicts["verdict"].to_list() == verdicts["verdict_right"].to_list()
+    assert findings.all_slices.rename({MODEL: "model"}).equals(slices)
+    of_days = findings.answers.values.filter(sliced_by="day", metric="log_loss").rename({MODEL: "model"})
     near(of_days, days, ["model", "day"], {name: name for name in NUMBERS})
     page = words_of(report.html)
     for row in values.drop_nulls("value").to_dicts():

@@ -36,11 +36,13 @@
   let all_shown = false;
   const filter = () => {
     const find = tool("find").value.trim().toLowerCase();
+    const metric = tool("metric") ? tool("metric").value : "0";
     const word = tool("show") ? tool("show").value : "";
     const kind = tool("by").value;
     let shown = 0;
     for (const row of rows) {
-      row.hidden = (row.classList.contains("part") && !tool("parts").checked)
+      row.hidden = row.dataset.m !== metric
+        || (row.classList.contains("part") && !tool("parts").checked)
         || (row.classList.contains("small") && !tool("small").checked)
         || (word && row.dataset.v !== word)
         || (kind && row.dataset.k !== kind)
@@ -53,6 +55,10 @@
     tool("count").textContent = `${shown.toLocaleString("en")} of ${total.toLocaleString("en")} ${table.dataset.of}`;
   };
   more.addEventListener("click", () => { all_shown = true; filter(); });
+  const about = table.tHead.querySelector("[data-about]");
+  if (tool("metric")) tool("metric").addEventListener("input", (event) => {
+    (about.firstElementChild || about).textContent = event.target.selectedOptions[0].dataset.head;
+  });
   for (const input of all(".tools input, .tools select")) input.addEventListener("input", filter);
   filter();
 

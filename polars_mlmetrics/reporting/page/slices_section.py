@@ -8,6 +8,7 @@ import polars as pl
 
 from polars_mlmetrics.data.visible import visible
 from polars_mlmetrics.formula.arithmetic import ratio
+from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.reporting.asked import MODEL, WHOLE, name_of
 from polars_mlmetrics.reporting.charts import Charts
 from polars_mlmetrics.reporting.findings import MOST_SLICES
@@ -17,7 +18,7 @@ from polars_mlmetrics.reporting.verdicts import FEWEST, SHOWN, Told
 from polars_mlmetrics.reporting.where_worse import not_searched
 from polars_mlmetrics.reporting.wording import count, direction, level_of, listed, many, number, signed
 
-MOST_PRINTED, MOST_KINDS = 100, 6
+MOST_PRINTED, MOST_KINDS, MOST_CHOSEN = 100, 6, 300
 FEWEST_DOTS, MOST_DOTS = 6, 12
 ROOM = 1.05
 """How much wider than the widest interval the scale of the bars is."""
@@ -28,9 +29,10 @@ def slices_section(told: Told) -> dict[str, Any]:
     if told.slices.is_empty():
         return {"absent": "none are asked for"}
     kinds = [visible(kind) for kind in _kinds(told)]
-    n_more = max(told.slices.height - MOST_SLICES, 0)
+    n_more, metrics = max(told.slices.height - MOST_SLICES, 0), told.answers.asked.sliced
     return {
-        "rows": _rows(told),
+        "rows": [row for choice, metric in enumerate(metrics) for row in _rows(told, metric, choice)],
+        "metrics": [_choice(told, metric) for metric in metrics],
         "columns": _columns(told),
         "names": [visible(name) for name in _compared(told)],
         "plot": slice_plot(told),
@@ -62,10 +64,20 @@ def _columns(told: Told) -> list[tuple[str, str]]:
     """The heads of the table, and their classes of CSS."""
     if told.baseline is None:
         return [("slice", ""), (told.metric, ""), ("", "bar"), ("samples", ""), ("note", "text")]
-    scales = {"min": "better ◂ 0 ▸ worse", "max": "worse ◂ 0 ▸ better"}
-    bar = scales.get(told.answers.asked.headline.best or "", "0")
+    bar = _scale(told.answers.asked.headline)
     columns = [("slice", ""), ("verdict", "text"), ("difference", ""), (bar, "bar"), ("samples", "")]
     return [*columns, *((visible(name), "") for name in (told.candidate, told.baseline))]
+
+
+def _scale(metric: Metric) -> str:
+    """The ends of the bars of differences in a metric."""
+    return {"min": "better ◂ 0 ▸ worse", "max": "worse ◂ 0 ▸ better"}.get(metric.best or "", "0")
+
+
+def _choice(told: Told, metric: Metric) -> tuple[str, str]:
+    """A metric that the table can show, and the head of a column that is about it."""
+    name = visible(metric.output_name)
+    return name, name if told.baseline is None else _scale(metric)
 
 
 def _note(told: Told, n_more: int) -> str:
@@ -104,10 +116,11 @@ def _kinds(told: Told) -> list[str]:
     return [kind for kind in dict.fromkeys(asked) if kind in there]
 
 
-def _rows(told: Told) -> list[dict[str, Any]]:
-    """The rows of the table, at most so many."""
-    table = told.slices.head(MOST_SLICES)
-    middles = {model: 0.0 if told.baseline is not None else told.of(model)["value"] or 0.0 for model in told.in_table}
+def _rows(told: Told, metric: Metric, choice: int) -> list[dict[str, Any]]:
+    """The rows of the table that are about a metric: the headline is the first choice, and has the most of them."""
+    table = told.slices_in(metric).head(MOST_CHOSEN) if choice else told.slices.head(MOST_SLICES)
+    of_models = {model: told.of(model, metric.output_name)["value"] or 0.0 for model in told.in_table}
+    middles = of_models if told.baseline is None else dict.fromkeys(of_models, 0.0)
     middle = pl.col(MODEL).replace_strict(middles, return_dtype=pl.Float64)
     far = pl.max_horizontal((pl.col(end) - middle).abs() for end in ("low", "high"))
     # Of the worst ends the few largest would flatten all others.
@@ -124,14 +137,15 @@ def _rows(told: Told) -> list[dict[str, Any]]:
         {
             "name": row[SHOWN],
             "css": " ".join(name for name, column in css.items() if row[column]),
-            "hidden": row["repeats"] or (row["is_small"] and not _most_are_not_judged(told)),
-            "stays": not (row["repeats"] or row["is_small"] or row["is_late"]),
+            "choice": choice,
+            "hidden": choice or row["repeats"] or (row["is_small"] and not _most_are_not_judged(told)),
+            "stays": not (choice or row["repeats"] or row["is_small"] or row["is_late"]),
             "model": visible(row[MODEL]) if len(told.in_table) > 1 else "",
             "n": count(row["n"]),
             "value": written(row["value"]),
             "verdict": row["verdict"] or "",
             "why": row["why"] or "",
-            "outside": told.outside_of(row),
+            "outside": "" if choice else told.outside_of(row),
             "ours": number(row["model_value"]),
             "theirs": number(row["baseline_value"]),
             "left": _percents(row["at_low"]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal, NamedTuple
 
 import polars as pl
@@ -32,6 +32,7 @@ from polars_mlmetrics.formula.measure import Measure, Node
 from polars_mlmetrics.formula.over_targets import counts_in, samples_of
 from polars_mlmetrics.formula.row_counts import RowCounts
 from polars_mlmetrics.intervals.student_t import benjamini_hochberg
+from polars_mlmetrics.query.query import Query
 from polars_mlmetrics.query.question import Question
 from polars_mlmetrics.query.reported_value import several_models
 from polars_mlmetrics.query.results import stacked
@@ -82,7 +83,7 @@ class Comparison(ABC):
         """The column of the models."""
         return self._query.rows.select(self._model.column)
 
-    def _parts(self, slicing: Sequence[str]) -> list[ComparedPart]:
+    def _parts(self, slicing: Sequence[str], query: Query) -> list[ComparedPart]:
         """The candidates, together where the same rows are compared: all of each, unless pairs are looked for."""
         return [ComparedPart(self._candidates, self._question.source, self._alike)]
 
@@ -93,12 +94,20 @@ class Comparison(ABC):
         It adds to the plan what it needs at once.
         """
 
-    def table(self, apart: Sequence[str] = ()) -> pl.LazyFrame:
-        """The differences of every candidate, in every group.
+    def table(self, apart: Sequence[str] = (), of_whole: Sequence[str] = ()) -> pl.LazyFrame:
+        """The differences of every candidate, in every group; metrics that are `of_whole` are not sliced.
 
         Slicings that stand `apart` are a family of their own: others have the verdicts that they have without them.
         """
-        return self._judged(stacked(self._query, self._of_grouping, [self._model.name, *COLUMNS]), apart)
+        query = self._query
+        sliced, whole = (
+            [metric for metric in query.metrics if (metric.output_name in of_whole) is is_of_whole]
+            for is_of_whole in (False, True)
+        )
+        parts = [replace(query, metrics=sliced)] if sliced else []
+        parts += [replace(query, metrics=whole, slices=[], lists={})] if whole else []
+        tables = [stacked(part, partial(self._of_grouping, part), [self._model.name, *COLUMNS]) for part in parts]
+        return self._judged(pl.concat(tables, how="diagonal") if tables[1:] else tables[0], apart)
 
     def paired_table(self) -> pl.LazyFrame:
         """The same; an error where no group has a pair."""
@@ -126,21 +135,26 @@ class Comparison(ABC):
             found.setdefault(tuple(samples), Alike([*samples.values()], [])).metrics.append(metric)
         return [*found.values()]
 
-    def _of_grouping(self, by: list[str]) -> pl.LazyFrame:
-        rows = [table for part in self._parts(by[len(self._by) :]) for table in self._of_part(part, by)]
+    def _of_grouping(self, query: Query, by: list[str]) -> pl.LazyFrame:
+        parts = self._parts(by[len(self._by) :], query)
+        wanted = {metric.output_name for metric in query.metrics}
+        rows = [table for part in parts for table in self._of_part(part, by, wanted)]
         table = pl.concat(rows).explode(ROWS).unnest(ROWS)
         in_order = pl.col("metric").cast(pl.Enum([metric.output_name for metric in self._query.metrics]))
         return table.sort(PAIR, in_order, nulls_last=True).with_columns(pl.col(PAIR).alias(self._model.name))
 
-    def _of_part(self, part: ComparedPart, by: list[str]) -> list[pl.LazyFrame]:
+    def _of_part(self, part: ComparedPart, by: list[str], wanted: set[str]) -> list[pl.LazyFrame]:
         """One row a group and candidate, with a list of the rows of the metrics; a table for those alike."""
         pairs = Pairs(part.source, self._by, self._model.column, self._baseline, part.candidates)
         plan = PairPlan(pairs, [*by, PAIR], self._query.readings)
         differences = self._differences(plan, self._confidence)
         kinds = []
         for alike in part.groups:
+            metrics = [metric for metric in alike.metrics if metric.output_name in wanted]
+            if not metrics:
+                continue
             with_pairs = self._with_pairs(plan, alike, part)
-            rows = pl.concat_list(self._row(differences, plan, metric) for metric in alike.metrics)
+            rows = pl.concat_list(self._row(differences, plan, metric) for metric in metrics)
             kinds.append((with_pairs, rows.alias(ROWS)))
         table = differences.table()
         table = table.cache() if kinds[1:] else table
@@ -237,22 +251,24 @@ class OfLog(Comparison):
         keys = self._by, self._table.sample, slicings, self._model.column
         return Pairing(self._log, self._kinds, *keys, self._baseline, self._candidates)
 
-    def _parts(self, slicing: Sequence[str]) -> list[ComparedPart]:
+    def _parts(self, slicing: Sequence[str], query: Query) -> list[ComparedPart]:
         found: dict[tuple[int, str], ComparedPart] = {}
         for kind, alike in zip(self._kinds, self._alike, strict=True):
             for candidates, log in self._pairing.parts(kind, slicing):
                 # Metrics of the same pairs are worked out together. A model may be a struct, which has no hash.
                 name = id(log), repr(candidates.to_list())
-                found.setdefault(name, ComparedPart(candidates, self._source_of(log), [])).groups.append(alike)
+                found.setdefault(name, ComparedPart(candidates, self._source_of(log, query), [])).groups.append(alike)
         return [*found.values()]
 
-    def _source_of(self, log: LogSource) -> Source:
-        if id(log) not in self._sources:
-            self._sources[id(log)] = slices_of(self._query_by_model, log, [WITHOUT], is_collected=True)
-        return self._sources[id(log)]
+    def _source_of(self, log: LogSource, query: Query) -> Source:
+        name = id(log), bool(query.slices)
+        if name not in self._sources:
+            by_model = replace(self._query_by_model, slices=query.slices, lists=query.lists)
+            self._sources[name] = slices_of(by_model, log, [WITHOUT], is_collected=True)
+        return self._sources[name]
 
     @cached_property
-    def _sources(self) -> dict[int, Source]:
+    def _sources(self) -> dict[tuple[int, bool], Source]:
         return {}
 
     def _n_clusters(self, plan: PairPlan, metric: Node) -> pl.Expr:

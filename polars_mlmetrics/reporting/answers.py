@@ -200,20 +200,20 @@ def _decisions(asked: ReportQuestion, values: pl.DataFrame) -> pl.DataFrame | No
 
 def _differences(asked: ReportQuestion) -> pl.DataFrame:
     """The models against the baseline: in the metrics of slices by slice, in the others of the whole."""
-    parts = [compared(asked, asked.sliced, asked.all_slices)]
-    parts += [compared(asked, asked.of_whole, [])] if asked.of_whole else []
-    return pl.concat(parts, how="diagonal")
+    return compared(asked, asked.metrics, asked.all_slices, [metric.output_name for metric in asked.of_whole])
 
 
-def compared(asked: ReportQuestion, metrics: Sequence[Metric], slices: Sequence[Keys]) -> pl.DataFrame:
-    """The table of `compare`."""
+def compared(
+    asked: ReportQuestion, metrics: Sequence[Metric], slices: Sequence[Keys], of_whole: Sequence[str] = ()
+) -> pl.DataFrame:
+    """The table of `compare`; of metrics `of_whole` without slices."""
     assert asked.between is not None
     given = asked.frame, list(metrics), asked.between, asked.baseline, asked.roles
     # Where nothing pairs, a page still has values to show, and says that there are no pairs.
     how = {**asked.level, **asked.passes}
     comparison = comparison_of(*given, slices=list(slices) or None, **how)
     # Days are no slices to choose among: verdicts of slices are as they were without them.
-    table = comparison.table(apart=[name_of(key) for [key] in asked.days])
+    table = comparison.table([name_of(key) for [key] in asked.days], of_whole if slices else ())
     return asked.with_model(table)
 
 

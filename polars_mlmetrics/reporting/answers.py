@@ -37,7 +37,7 @@ from polars_mlmetrics.metrics.separation import average_precision, roc_auc
 from polars_mlmetrics.query.keys import Keys, listed
 from polars_mlmetrics.query.question import Question, check_clusters
 from polars_mlmetrics.query.written import metrics_of
-from polars_mlmetrics.reporting.asked import MODEL, REPORT, WHOLE, ReportQuestion, dtype_of, name_of
+from polars_mlmetrics.reporting.asked import JUDGED, MODEL, REPORT, WHOLE, ReportQuestion, dtype_of, name_of
 from polars_mlmetrics.reporting.curve_tables import DECISIONS, areas_of, best_of, curves_of, decisions_of
 from polars_mlmetrics.reporting.label_tables import N_ROWS, LabelTables, labels_of, rows_of
 from polars_mlmetrics.reporting.looks import MOST_SERIES
@@ -200,7 +200,14 @@ def _decisions(asked: ReportQuestion, values: pl.DataFrame) -> pl.DataFrame | No
 
 def _differences(asked: ReportQuestion) -> pl.DataFrame:
     """The models against the baseline: in the metrics of slices by slice, in the others of the whole."""
-    return compared(asked, asked.metrics, asked.all_slices, [metric.output_name for metric in asked.of_whole])
+    of_whole = [metric.output_name for metric in asked.of_whole]
+    # Those to which other truths count, such as grades above 1, are another comparison.
+    together, apart = (
+        [m for m in asked.metrics if asked.is_of_rows_of_headline(m) is is_of] for is_of in (True, False)
+    )
+    parts = [compared(asked, together, asked.all_slices, of_whole)]
+    parts += [compared(asked, apart, [])] if apart else []
+    return pl.concat(parts, how="diagonal")
 
 
 def compared(
@@ -322,8 +329,9 @@ def metrics_for(asked: ReportQuestion, problems: pl.DataFrame | None) -> list[Me
     if problems is None:
         assert asked.contents is not None
         held = metrics_of(asked.contents.metrics)
-        # Counts, such as that of samples, are there for others.
-        return [metric for metric in held if metric.best is not None] or held
+        # Counts, such as that of samples, are there for others. The headline is one whose differences are judged.
+        held = [metric for metric in held if metric.best is not None] or held
+        return sorted(held, key=lambda each: each.tree.interval_kind not in JUDGED)
     found = set(problems.filter(pl.col("count") > 0)["problem"].to_list())
     if found & set(CLASSES) and asked.label is not None:
         return [

@@ -141,9 +141,12 @@ class ReportQuestion:
     @cached_property
     def sliced(self) -> list[Metric]:
         """The metrics of the slices: the headline, and the others of its rows whose sums take little more time."""
-        rows = _rows_used_by(self.headline)
-        others = [metric for metric in self.metrics[1:] if _is_of_rows(metric) and _rows_used_by(metric) == rows]
+        others = [each for each in self.metrics[1:] if _is_of_rows(each) and self.is_of_rows_of_headline(each)]
         return [self.headline, *others[: MOST_SLICED - 1]]
+
+    def is_of_rows_of_headline(self, metric: Metric) -> bool:
+        """Whether a metric uses the rows of the headline."""
+        return _rows_used_by(metric) == _rows_used_by(self.headline)
 
     @property
     def of_whole(self) -> list[Metric]:

@@ -31,6 +31,8 @@ Rows = Sequence[Mapping[str, Any]]
 UNIT = (0.0, 1.0)
 WIDTH, PANEL, DAYS = 560, 230, 760
 """The widths of a chart of names, of a panel of calibration, and of a chart over time."""
+MOST_TICKS = 8
+"""So many ticks a chart over time has, about."""
 OPPOSITE = {"before": "after", "after": "before"}
 
 
@@ -284,7 +286,10 @@ class Charts:
     ) -> Any:
         """Lines over dates, with bands; `usual` is a range that lies behind all of them, `zero` a line."""
         alt, rows = self._alt, time_points(tidy, day)
-        x = alt.X("time:T", title=None, axis=alt.Axis(format="%d %b", tickCount=8, grid=False))
+        span = tidy.select(pl.col(day).max() - pl.col(day).min()).item()
+        # Between few days there would be ticks too, with the name of the day before.
+        ticks = "day" if span is not None and 1 <= span.days < MOST_TICKS else MOST_TICKS
+        x = alt.X("time:T", title=None, axis=alt.Axis(format="%d %b", tickCount=ticks, grid=False))
         y = self._axis(alt.Y, title)
         behind = [self._rule([{"y": 0}], y="y:Q")] if zero else []
         if usual is not None:

@@ -225,7 +225,7 @@ def _too_small(told: Told) -> str:
         return f"{small:,} of {total} cannot be judged ({'; '.join(reasons)})."
     rest = f"; {small - few:,} cannot be judged for another reason" if small > few else ""
     has, are = ("has", "is") if few == 1 else ("have", "are")
-    return f"{few:,} of {total} {has} fewer than {FEWEST} samples and {are} not judged{rest}."
+    return f"{few:,} of {total} {has} fewer than {FEWEST} {told.counted} and {are} not judged{rest}."
 
 
 def _without_pairs(told: Told) -> list[str]:

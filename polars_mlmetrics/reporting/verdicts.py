@@ -48,11 +48,12 @@ def key_column(name: str) -> str:
     return f"{INTERNAL}key_{name}"
 
 
-def _why_not_judged(value: pl.Expr) -> pl.Expr:
+def _why_not_judged(value: pl.Expr, of_rows: pl.Expr | bool = False) -> pl.Expr:
     flag = pl.col("ci_flag")
     cases = [
         (flag == "no_pairs", pl.lit(FLAGS["no_pairs"])),
         (value.is_null() | value.is_nan(), pl.lit("no value")),
+        ((pl.col("n") < FEWEST) & of_rows, pl.lit(f"fewer than {FEWEST} rows")),
         (pl.col("n") < FEWEST, pl.lit(f"fewer than {FEWEST} samples")),
         *((flag == name, pl.lit(words)) for name, words in FLAGS.items() if words is not None),
         (pl.col("low").is_null(), pl.lit("no interval")),
@@ -101,7 +102,8 @@ def _slices_of(answers: Answers, metric: Metric, model: str) -> pl.DataFrame:
     keys = {name: key_column(name) for each in asked.all_slices for name in map(name_of, each)}
     is_of = pl.col("metric") == metric.output_name, pl.col(MODEL) == model
     own = answers.values.filter(*is_of).rename(keys, strict=False)
-    sizes = own.select("slice", "sliced_by", size=pl.coalesce("n_samples", "n_clusters", "n_rows"))
+    n_counted = pl.coalesce("n_samples", "n_clusters")
+    sizes = own.select("slice", "sliced_by", n_counted=n_counted, size=pl.coalesce(n_counted, "n_rows"))
     if answers.differences is None:
         nothing = pl.lit(None, pl.Float64)
         table = own.with_columns(model_value="value", baseline_value=nothing, n_pairs="n_samples")
@@ -113,10 +115,10 @@ def _slices_of(answers: Answers, metric: Metric, model: str) -> pl.DataFrame:
     wanted = [", ".join(map(name_of, keys)) for keys in asked.slices]
     table = table.filter((pl.col("slice") == WHOLE) | pl.col("sliced_by").is_in(wanted))
     table = table.join(sizes, on=["sliced_by", "slice"], how="left", maintain_order="left")
-    table = table.with_columns(n=pl.coalesce("n_pairs", "size"))
+    table = table.with_columns(n=pl.coalesce("n_pairs", "size"), of_rows=pl.coalesce("n_pairs", "n_counted").is_null())
     table = table.with_columns(share=ratio(pl.col("n"), pl.col("n").filter(pl.col("slice") == WHOLE).first()))
     table = _with_part(table, answers.weights, model)
-    table = table.with_columns(why=_why_not_judged(pl.col("value")))
+    table = table.with_columns(why=_why_not_judged(pl.col("value"), pl.col("of_rows")))
     verdict = pl.col("verdict") if "verdict" in table.columns else pl.lit(None, pl.String)
     is_judged = pl.col("why").is_null()
     table = table.with_columns(verdict=pl.when(is_judged).then(verdict), doubted=pl.when(~is_judged).then(verdict))
@@ -220,6 +222,11 @@ class Told:
 
     def _in_table(self, slices: pl.DataFrame) -> pl.DataFrame:
         return slices.filter(pl.col(MODEL).is_in(self.in_table))
+
+    @property
+    def counted(self) -> str:
+        """The word for what a slice has many of: rows, where nothing says how many samples they are of."""
+        return "rows" if self.all_slices["of_rows"].all() else "samples"
 
     @property
     def judged(self) -> pl.DataFrame:

@@ -94,7 +94,7 @@ def _doubtful(row: Row) -> Sentence:
 def _size_of(told: Told, row: Row) -> str:
     """How large a slice is."""
     of_weight = "" if told.answers.weights is None else f", {percent(row['part'])} of the weight"
-    return f"{percent(row['share'])} of the samples{of_weight}"
+    return f"{percent(row['share'])} of the {told.counted}{of_weight}"
 
 
 def _counts_of(told: Told, model: str) -> str:

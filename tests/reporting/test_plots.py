@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import timedelta
+from datetime import date, timedelta
 from typing import Any
 
 import polars as pl
@@ -142,6 +142,17 @@ def test_groups_time_labels_and_differences() -> None:
     by_day = mlm.evaluate(LOG, mlm.f1(), by=["model", "day"], ci=0.95)
     shown = {(row["time"], row["y"]) for row in points(mlm.plot(by_day.lazy()))}
     assert shown == {(f"{row[1]}T00:00:00", row[2]) for row in by_day.rows()}
+
+
+@pytest.mark.parametrize(("days", "ticks"), [(1, 8), (5, "day"), (8, "day"), (9, 8), (40, 8)])
+def test_days_have_one_tick_each_where_they_are_few(days: int, ticks: Any) -> None:
+    first = date(2026, 11, 1)
+    table = pl.DataFrame({"day": [first + timedelta(days=day) for day in range(days)], "f1": 0.5})
+    chart = mlm.plot(table).to_dict()
+    found = {
+        layer["encoding"]["x"]["axis"]["tickCount"] for layer in chart["layer"] if "axis" in layer["encoding"]["x"]
+    }
+    assert found == {ticks}
     by_label = mlm.evaluate(LOG.filter(model="champion"), mlm.log_loss(), by="label", slices=["country"])
     cells = [row for row in points(mlm.plot(by_label)) if "step" in row]
     assert len(cells) == by_label.filter(pl.col("slice") != "").height

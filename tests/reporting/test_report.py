@@ -246,8 +246,16 @@ def test_a_state_says_what_it_does_not_hold() -> None:
 def test_a_state_without_buckets_has_values_alone() -> None:
     state = mlm.state(made(100), mlm.log_loss(), by=["model", "country"], buckets=0)
     report = mlm.report(state, slices=["country"])
+    assert re.search(r"<button[^>]*>rows</button>", report.html)  # nothing says how many samples they are of
+    assert "of the samples" not in report.html
     assert report._told.models["low"].null_count() == report._told.models.height
     assert "nothing here has an interval" in report.html
+
+
+def test_of_the_metrics_of_a_state_the_headline_is_one_that_is_judged() -> None:
+    state = mlm.state(made(100), [mlm.calibration_error(), mlm.log_loss(), mlm.f1()], by="model")
+    names = [metric.output_name for metric in mlm.report(state, baseline="champion")._told.answers.asked.metrics]
+    assert names == ["f1", "log_loss", "calibration_error"]
 
 
 @pytest.mark.proof

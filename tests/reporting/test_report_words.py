@@ -329,7 +329,8 @@ def test_what_slices_cost_is_by_weight(made_of: str, baseline: str | None) -> No
     in_jp, on_web = rows["country=JP"], rows["device=web"]
     assert in_jp["low"] > on_web["low"]
     assert in_jp["harm"] < on_web["harm"]
-    both(cards(report._told)[1], "where device=web", " % of the samples, ", " % of the weight. log_loss ")
+    counted = "rows" if made_of == "state" else "samples"
+    both(cards(report._told)[1], "where device=web", f" % of the {counted}, ", " % of the weight. log_loss ")
     assert "times the share of the weight" in report.html
 
 

@@ -40,7 +40,7 @@ def slices_section(told: Told) -> dict[str, Any]:
         "lead": _lead(told, kinds),
         "note": _note(told, n_more),
         "total": told.slices.height,
-        "fewest": FEWEST,
+        "fewest": f"{FEWEST} {told.counted}",
         "has_baseline": told.baseline is not None,
         "has_verdicts": told.slices["verdict"].null_count() < told.slices.height,
         "n_repeats": int(told.slices["repeats"].sum()),
@@ -63,9 +63,9 @@ def _most_are_not_judged(told: Told) -> bool:
 def _columns(told: Told) -> list[tuple[str, str]]:
     """The heads of the table, and their classes of CSS."""
     if told.baseline is None:
-        return [("slice", ""), (told.metric, ""), ("", "bar"), ("samples", ""), ("note", "text")]
+        return [("slice", ""), (told.metric, ""), ("", "bar"), (told.counted, ""), ("note", "text")]
     bar = _scale(told.answers.asked.headline)
-    columns = [("slice", ""), ("verdict", "text"), ("difference", ""), (bar, "bar"), ("samples", "")]
+    columns = [("slice", ""), ("verdict", "text"), ("difference", ""), (bar, "bar"), (told.counted, "")]
     return [*columns, *((visible(name), "") for name in (told.candidate, told.baseline))]
 
 
@@ -81,11 +81,11 @@ def _choice(told: Told, metric: Metric) -> tuple[str, str]:
 
 
 def _note(told: Told, n_more: int) -> str:
-    counted, ci = "samples" if told.answers.weights is None else "weight", told.answers.asked.ci
+    counted, ci = told.counted if told.answers.weights is None else "weight", told.answers.asked.ci
     words = [f"Most harm first: the near end of the interval times the share of the {counted}."]
     words = [*words, f"Intervals are of {level_of(ci)}, each for itself."] if ci is not None else ["Largest first."]
     if len(told.in_table) > 1:
-        words.append("The middle of the bars is the value of all samples of each model.")
+        words.append(f"The middle of the bars is the value of all {told.counted} of each model.")
     if told.baseline is not None:
         words.append("Verdicts hold for all slices together (Benjamini and Hochberg).")
     if n_more:
@@ -185,8 +185,8 @@ def slice_plot(told: Told) -> tuple[dict[str, Any], str] | None:
     if told.baseline is not None:
         shown = f"{visible(told.candidate)} (round) and {visible(told.baseline)} (square)"
     caption = (
-        f"{_what(told, chosen)}. {shown}; the number of samples is behind the name. The vertical "
-        f"{'line is the value' if len(names) == 1 else 'lines are the values'} of all samples."
+        f"{_what(told, chosen)}. {shown}; the number of {told.counted} is behind the name. The vertical "
+        f"{'line is the value' if len(names) == 1 else 'lines are the values'} of all {told.counted}."
     )
     in_order, joined = labelled["name"].to_list(), told.baseline is not None
     marks = (

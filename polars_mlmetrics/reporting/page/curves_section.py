@@ -15,7 +15,7 @@ from polars_mlmetrics.reporting.curve_tables import DECISIONS
 from polars_mlmetrics.reporting.page.series import charts_of, lines_of, series_of, shown_models, why_no_curves
 from polars_mlmetrics.reporting.points import SERIES, curve_points, described
 from polars_mlmetrics.reporting.verdicts import Told
-from polars_mlmetrics.reporting.wording import amount, number
+from polars_mlmetrics.reporting.wording import number
 
 CAPTIONS = {
     "roc": "ROC: recall against the false positive rate. The area is behind the name; dots at every 0.1 of the score.",
@@ -37,7 +37,7 @@ def _decisions(told: Told) -> dict[str, Any] | None:
     if table is None:
         return None
     counts = {row[MODEL]: [row[name] for name in DECISIONS] for row in table.to_dicts()}
-    rows = [(visible(name), [amount(each) for each in counts[name]]) for name in told.names if name in counts]
+    rows = [(name, counts[name]) for name in told.names if name in counts]
     return {"at": f"{told.answers.asked.threshold_in_use:g}", "heads": list(DECISIONS), "rows": rows}
 
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from polars_mlmetrics.data.visible import visible
 from polars_mlmetrics.reporting.page.series import NOT_HELD
 from polars_mlmetrics.reporting.verdicts import Told
-from polars_mlmetrics.reporting.wording import count, percent
 
 
 def data_section(told: Told) -> dict[str, Any]:
@@ -17,15 +15,4 @@ def data_section(told: Told) -> dict[str, Any]:
         return {"absent": NOT_HELD}
     if found.is_empty():
         return {"absent": "check found no problem"}
-    return {
-        "rows": [
-            {
-                **row,
-                "count": count(row["count"]),
-                "share": percent(row["share"]),
-                "meaning": visible(row["meaning"]),
-                "fix": visible(row["fix"]),
-            }
-            for row in found.iter_rows(named=True)
-        ]
-    }
+    return {"rows": found.to_dicts()}

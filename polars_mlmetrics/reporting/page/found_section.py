@@ -9,7 +9,7 @@ import polars as pl
 from polars_mlmetrics.data.visible import visible
 from polars_mlmetrics.reporting.verdicts import Told
 from polars_mlmetrics.reporting.where_worse import not_searched
-from polars_mlmetrics.reporting.wording import count, interval, many, number, percent, signed
+from polars_mlmetrics.reporting.wording import interval, many
 
 
 def found_section(told: Told) -> dict[str, Any]:
@@ -19,13 +19,8 @@ def found_section(told: Told) -> dict[str, Any]:
         return {"absent": ""}
     rows = [
         {
-            "name": visible(row["slice"]),
-            "model": visible(model) if len(told.searched) > 1 else "",
-            "n": count(row["n_samples"]),
-            "share": percent(row["share"]),
-            "value": number(row["value"]),
-            "rest": number(row["rest"]),
-            "gap": signed(row["gap"]),
+            **row,
+            "model": model if len(told.searched) > 1 else "",
             "ends": interval(row["low"], row["high"], of_difference=True),
         }
         for model, table in found.items()

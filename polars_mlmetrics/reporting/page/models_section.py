@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from polars_mlmetrics.data.visible import visible
-from polars_mlmetrics.reporting.findings import Findings, Row, ends_of
-from polars_mlmetrics.reporting.wording import direction, interval, number, signed
+from polars_mlmetrics.reporting.findings import Findings, ends_of
+from polars_mlmetrics.reporting.wording import direction, interval
 
 
 def models_section(found: Findings) -> dict[str, Any]:
@@ -20,8 +20,8 @@ def models_section(found: Findings) -> dict[str, Any]:
             f"alone would seldom give it ({found.level})."
         )
     return {
-        "names": [visible(name) for name in names],
-        "baseline": None if found.baseline is None else visible(found.baseline),
+        "names": names,
+        "baseline": found.baseline,
         "rows": [_row(found, metric, names) for metric in found.metrics],
         "note": " ".join(notes),
     }
@@ -34,16 +34,13 @@ def _row(found: Findings, metric: str, names: list[str]) -> dict[str, Any]:
     # Of a metric that is better by chance alone, the best number is not the best model.
     ends = {"max": max, "min": min} if all(row["ci_flag"] != "biased" for row in rows) else {}
     top = ends[best](values) if best in ends and len(values) > 1 else None
-    cells = [{**_cell(row), "is_best": top is not None and row["value"] == top} for row in rows]
-    return {"metric": visible(metric), "direction": direction(best), "cells": cells}
-
-
-def _cell(row: Row) -> dict[str, Any]:
-    return {
-        "value": number(row["value"]),
-        "small": interval(row["low"], row["high"]) or visible(row["reason"] or ""),
-        "difference": signed(row["difference"]),
-        "ends": ends_of(row),
-        "verdict": row["verdict"] or "",
-        "why": row["not_judged"] or "",
-    }
+    cells = [
+        {
+            **row,
+            "is_best": top is not None and row["value"] == top,
+            "small": interval(row["low"], row["high"]) or visible(row["reason"] or ""),
+            "ends": ends_of(row),
+        }
+        for row in rows
+    ]
+    return {"metric": metric, "direction": direction(best), "cells": cells}

@@ -10,9 +10,11 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from polars_mlmetrics.data.visible import visible
 from polars_mlmetrics.reporting.drawing import drawn
 from polars_mlmetrics.reporting.findings import Findings, Strong
 from polars_mlmetrics.reporting.libraries import library
+from polars_mlmetrics.reporting.wording import amount, count, number, percent, signed
 
 Parts = Mapping[str, Any]
 """The parts that the template of a section reads; or why it is `absent`, empty where nobody would miss it."""
@@ -66,6 +68,8 @@ def _template() -> Any:
     how = {"autoescape": True, "trim_blocks": True, "undefined": jinja2.StrictUndefined}
     environment = jinja2.Environment(loader=jinja2.FunctionLoader(_text), **how)
     environment.tests["strong"] = lambda part: isinstance(part, Strong)
+    # Sections give rows of tables as they are: a template writes their numbers, and the names of a log.
+    environment.filters |= {each.__name__: each for each in (amount, count, number, percent, signed, visible)}
     return environment.get_template("page.html")
 
 

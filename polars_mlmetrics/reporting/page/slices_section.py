@@ -16,7 +16,7 @@ from polars_mlmetrics.reporting.looks import PAGE
 from polars_mlmetrics.reporting.points import SERIES, of_models
 from polars_mlmetrics.reporting.verdicts import FEWEST, SHOWN, Told
 from polars_mlmetrics.reporting.where_worse import not_searched
-from polars_mlmetrics.reporting.wording import count, direction, level_of, listed, many, number, signed
+from polars_mlmetrics.reporting.wording import direction, level_of, listed, many
 
 MOST_PRINTED, MOST_KINDS, MOST_CHOSEN = 100, 6, 300
 FEWEST_DOTS, MOST_DOTS = 6, 12
@@ -125,34 +125,22 @@ def _rows(told: Told, metric: Metric, choice: int) -> list[dict[str, Any]]:
     far = pl.max_horizontal((pl.col(end) - middle).abs() for end in ("low", "high"))
     # Of the worst ends the few largest would flatten all others.
     extent = far.filter(pl.col("why").is_null()).quantile(0.95, "higher") * ROOM
-    places = {name: _place(pl.col(name) - middle, extent) for name in ("low", "high", "value")}
-    own = (~pl.col("repeats") & pl.col("why").is_null()).cum_sum()
-    table = table.with_columns(**{f"at_{name}": place for name, place in places.items()}, own=own)
-    written = number if told.baseline is None else signed
+    low, high, dot = (_place(pl.col(name) - middle, extent) for name in ("low", "high", "value"))
+    is_small = pl.col("why").is_not_null()
+    is_late = (~pl.col("repeats") & ~is_small).cum_sum() > MOST_PRINTED
+    table = table.with_columns(is_small=is_small, is_late=is_late, left=low, width=high - low, dot=dot)
     place_of = {kind: place for place, kind in enumerate(_kinds(told))}
     css = {"part": "repeats", "small": "is_small", "late": "is_late"}
-    is_late = pl.col("own") > MOST_PRINTED
-    table = table.with_columns(is_small=pl.col("why").is_not_null(), is_late=is_late)
     return [
         {
-            "name": row[SHOWN],
+            **row,
+            "model": row[MODEL] if len(told.in_table) > 1 else "",
             "css": " ".join(name for name, column in css.items() if row[column]),
             "choice": choice,
             "hidden": choice or row["repeats"] or (row["is_small"] and not _most_are_not_judged(told)),
             "stays": not (choice or row["repeats"] or row["is_small"] or row["is_late"]),
-            "model": visible(row[MODEL]) if len(told.in_table) > 1 else "",
-            "n": count(row["n"]),
-            "value": written(row["value"]),
-            "verdict": row["verdict"] or "",
-            "why": row["why"] or "",
             "outside": "" if choice else told.outside_of(row),
-            "ours": number(row["model_value"]),
-            "theirs": number(row["baseline_value"]),
-            "left": _percents(row["at_low"]),
-            "width": _percents(None if row["at_low"] is None else row["at_high"] - row["at_low"]),
-            "dot": _percents(row["at_value"]),
             "kind": place_of[row["sliced_by"]],
-            "is_small": row["is_small"],
         }
         for row in table.iter_rows(named=True)
     ]
@@ -160,11 +148,7 @@ def _rows(told: Told, metric: Metric, choice: int) -> list[dict[str, Any]]:
 
 def _place(distance: pl.Expr, extent: pl.Expr) -> pl.Expr:
     """Where on the scale of the bars a number lies, in percent."""
-    return (50 + 50 * ratio(distance, extent)).clip(0, 100)
-
-
-def _percents(place: float | None) -> str:
-    return "0" if place is None or place != place else f"{place:.1f}"
+    return (50 + 50 * ratio(distance, extent)).clip(0, 100).fill_nan(0).fill_null(0)
 
 
 def slice_plot(told: Told) -> tuple[dict[str, Any], str] | None:

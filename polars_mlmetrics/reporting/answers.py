@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from polars_mlmetrics.analysis.compare import comparison_of
-from polars_mlmetrics.analysis.evaluate import EVALUATE, evaluate, values_of
+from polars_mlmetrics.analysis.evaluate import EVALUATE, values_of
 from polars_mlmetrics.analysis.find_slices import NONE_WORSE, find_slices
 from polars_mlmetrics.analysis.finish import finish
 from polars_mlmetrics.checks.check import check
@@ -18,7 +18,7 @@ from polars_mlmetrics.curves.stored_bins import ENOUGH
 from polars_mlmetrics.data.expressions import text_of_key
 from polars_mlmetrics.data.frames import scan_node
 from polars_mlmetrics.data.roles import MODEL as MODELS
-from polars_mlmetrics.errors import MetricError, StateError, TableError
+from polars_mlmetrics.errors import MetricError, TableError
 from polars_mlmetrics.formula.measure import Measure, of_rows_used_by
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.row_counts import WEIGHT
@@ -37,9 +37,19 @@ from polars_mlmetrics.metrics.separation import average_precision, roc_auc
 from polars_mlmetrics.query.keys import Keys, listed
 from polars_mlmetrics.query.question import Question, check_clusters
 from polars_mlmetrics.query.written import metrics_of
-from polars_mlmetrics.reporting.asked import JUDGED, MODEL, REPORT, WHOLE, ReportQuestion, dtype_of, name_of
+from polars_mlmetrics.reporting.asked import (
+    MODEL,
+    REPORT,
+    WHOLE,
+    ReportQuestion,
+    dtype_of,
+    if_held,
+    name_of,
+    values_of_models,
+)
+from polars_mlmetrics.reporting.chosen_metrics import JUDGED, N_ROWS, rows_of, sliced_among, uses_rows_of
 from polars_mlmetrics.reporting.curve_tables import DECISIONS, areas_of, best_of, curves_of, decisions_of
-from polars_mlmetrics.reporting.label_tables import N_ROWS, LabelTables, labels_of, rows_of
+from polars_mlmetrics.reporting.label_tables import LabelTables, labels_of
 from polars_mlmetrics.reporting.looks import MOST_SERIES
 
 WEIGHT_OF_ROWS = "weight of the rows"
@@ -143,17 +153,27 @@ def _models(asked: ReportQuestion, values: pl.DataFrame) -> list[str]:
     return ordered if baseline is None else [baseline, *(model for model in ordered if model != baseline)]
 
 
+def _not_sliced(asked: ReportQuestion) -> list[Metric]:
+    """The metrics that are not among those of slices."""
+    sliced = {metric.output_name for metric in sliced_among(asked.metrics)}
+    return [metric for metric in asked.metrics if metric.output_name not in sliced]
+
+
 def _values(asked: ReportQuestion) -> pl.DataFrame:
     """Every metric of the whole, some by slice, and the headline by date; of a log the counts of decisions too."""
     headline, name = asked.headline, asked.headline.output_name
     counts = decisions_of(asked) if asked.contents is None else []
     if asked.contents is not None or not asked.has_baseline:
-        of_whole, parts = [*asked.of_whole, *counts], [_evaluated(asked, asked.sliced, asked.all_slices, tidy=True)]
+        of_whole, parts = (
+            [*_not_sliced(asked), *counts],
+            [values_of_models(asked, sliced_among(asked.metrics), asked.all_slices, tidy=True, **asked.level)],
+        )
     else:
         # The values of slices, and their samples, are those of the comparison.
         of_whole, parts = [*asked.metrics, *counts], []
         if asked.by_date:
-            days = _evaluated(asked, [headline, rows_of(headline)], asked.by_date).filter(pl.col("slice") != WHOLE)
+            days = values_of_models(asked, [headline, rows_of(headline)], asked.by_date, **asked.level)
+            days = days.filter(pl.col("slice") != WHOLE)
             columns = {name: "value", f"{name}_low": "low", f"{name}_high": "high", N_ROWS: "n_rows"}
             parts = [days.rename(columns).with_columns(pl.lit(name).alias("metric"))]
     # The whole comes first: it has all columns.
@@ -164,7 +184,7 @@ def _values(asked: ReportQuestion) -> pl.DataFrame:
 def _of_whole(asked: ReportQuestion, metrics: Sequence[Metric]) -> pl.DataFrame:
     """The values of all rows. Of a log `check` counts the samples, which takes as long as the values."""
     if asked.contents is not None:
-        return _evaluated(asked, metrics, [], tidy=True)
+        return values_of_models(asked, metrics, tidy=True, **asked.level)
     question = Question.read(EVALUATE, asked.frame, metrics, asked.between, **asked.level, roles=asked.roles)
     count, memory, progress = (asked.passes.get(name) for name in ("passes", "memory", "progress"))
     split = question.with_passes(count, memory, progress=bool(progress))
@@ -175,15 +195,6 @@ def _of_whole(asked: ReportQuestion, metrics: Sequence[Metric]) -> pl.DataFrame:
     return asked.with_model(table(split) if split.passes else question.planned(table))
 
 
-def _evaluated(asked: ReportQuestion, metrics: Sequence[Metric], slices: Sequence[Keys], **more: Any) -> pl.DataFrame:
-    """The values of metrics, of a log or of a state."""
-    given: dict[str, Any] = {"by": asked.between, "slices": list(slices) or None, **more}
-    given |= {} if "ci" in more else asked.level
-    if asked.contents is not None:
-        return asked.with_model(finish(asked.frame, list(metrics), **given))
-    return asked.with_model(evaluate(asked.frame, list(metrics), **given, **asked.of_log))
-
-
 def _decisions(asked: ReportQuestion, values: pl.DataFrame) -> pl.DataFrame | None:
     """The counts of decisions, a column each; None of a state that does not hold them."""
     counts = decisions_of(asked)
@@ -192,20 +203,16 @@ def _decisions(asked: ReportQuestion, values: pl.DataFrame) -> pl.DataFrame | No
     if asked.contents is None:
         found = [pl.col("value").filter(metric=each.output_name).first().alias(each.output_name) for each in counts]
         return values.group_by(MODEL, maintain_order=True).agg(found)
-    try:
-        return _evaluated(asked, counts, [], ci=None)
-    except StateError:
-        return None
+    return if_held(lambda: values_of_models(asked, counts))
 
 
 def _differences(asked: ReportQuestion) -> pl.DataFrame:
     """The models against the baseline: in the metrics of slices by slice, in the others of the whole."""
-    of_whole = [metric.output_name for metric in asked.of_whole]
+    of_whole = [metric.output_name for metric in _not_sliced(asked)]
     # Those to which other truths count, such as grades above 1, are another comparison.
-    together, apart = (
-        [m for m in asked.metrics if asked.is_of_rows_of_headline(m) is is_of] for is_of in (True, False)
-    )
-    parts = [compared(asked, together, asked.all_slices, of_whole)]
+    alike = [metric for metric in asked.metrics if uses_rows_of(metric, asked.headline)]
+    apart = [metric for metric in asked.metrics if not uses_rows_of(metric, asked.headline)]
+    parts = [compared(asked, alike, asked.all_slices, of_whole)]
     parts += [compared(asked, apart, [])] if apart else []
     return pl.concat(parts, how="diagonal")
 
@@ -231,10 +238,7 @@ def _weights(asked: ReportQuestion) -> pl.DataFrame | None:
     if not is_weighted or like.grain == "sample" or not asked.slices:
         return None
     weight = Metric(of_rows_used_by(like, Measure(WEIGHT, {}))).alias(WEIGHT_OF_ROWS)
-    try:
-        return _evaluated(asked, [weight], asked.slices, ci=None)
-    except StateError:
-        return None
+    return if_held(lambda: values_of_models(asked, [weight], asked.slices))
 
 
 # -- labels ------------------------------------------------------------------------------------------------------------

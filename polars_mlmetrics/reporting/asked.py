@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from typing import Any
 
 import polars as pl
 
+from polars_mlmetrics.analysis.evaluate import evaluate
+from polars_mlmetrics.analysis.finish import finish
 from polars_mlmetrics.curves.stored_bins import ENOUGH
 from polars_mlmetrics.data.door import check_columns
 from polars_mlmetrics.data.expressions import text_of_key
@@ -17,30 +19,26 @@ from polars_mlmetrics.data.roles import MODEL as MODELS
 from polars_mlmetrics.data.roles import Table, checked_roles
 from polars_mlmetrics.data.visible import visible
 from polars_mlmetrics.engine.contents import Contents
-from polars_mlmetrics.errors import INTERNAL, ParameterError
-from polars_mlmetrics.formula.declaration import CATALOGUE
+from polars_mlmetrics.errors import INTERNAL, ParameterError, StateError
 from polars_mlmetrics.formula.measure import Measure, of_rows_used_by
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.reproduction import signature_of
-from polars_mlmetrics.formula.shared import Decision
 from polars_mlmetrics.metrics.decisions import f1
 from polars_mlmetrics.metrics.separation import roc_auc
 from polars_mlmetrics.query.keys import Key, Keys, checked_slices, listed, settled
 from polars_mlmetrics.query.question import check_no_passes
 from polars_mlmetrics.query.verb import Verb, check_no_roles
+from polars_mlmetrics.reporting.chosen_metrics import (
+    has_best_threshold,
+    threshold_of,
+)
 from polars_mlmetrics.states.state import state
 
 MODEL = f"{INTERNAL}model"
 VALUES = ("score", "truth")
 WHOLE = ""
-MOST_SLICED = 4
-"""Of so many metrics the table of slices has a choice."""
-
 ALL = "all rows"
 """The name of the one model where no column tells models apart."""
-
-JUDGED = ("kg_wilson", "t")
-"""The kinds of intervals that a verdict is made of."""
 
 REPORT = Verb("report", takes_states=True, needs_interval=True)
 
@@ -138,22 +136,6 @@ class ReportQuestion:
         """The metric that the summary and the slices are about."""
         return self.metrics[0]
 
-    @cached_property
-    def sliced(self) -> list[Metric]:
-        """The metrics of the slices: the headline, and the others of its rows whose sums take little more time."""
-        others = [each for each in self.metrics[1:] if _is_of_rows(each) and self.is_of_rows_of_headline(each)]
-        return [self.headline, *others[: MOST_SLICED - 1]]
-
-    def is_of_rows_of_headline(self, metric: Metric) -> bool:
-        """Whether a metric uses the rows of the headline."""
-        return _rows_used_by(metric) == _rows_used_by(self.headline)
-
-    @property
-    def of_whole(self) -> list[Metric]:
-        """The other metrics, of all rows alone."""
-        names = {metric.output_name for metric in self.sliced}
-        return [metric for metric in self.metrics if metric.output_name not in names]
-
     @property
     def has_baseline(self) -> bool:
         """Whether models are compared."""
@@ -246,7 +228,7 @@ class ReportQuestion:
     @cached_property
     def along_threshold(self) -> Metric:
         """The first metric with one number as its threshold, or else f1. One of samples has no curve along it."""
-        able = (metric for metric in self.metrics if all(map(_has_best_threshold, metric.tree.measures())))
+        able = (metric for metric in self.metrics if all(map(has_best_threshold, metric.tree.measures())))
         return next((metric for metric in able if threshold_of(metric) is not None), f1())
 
     @property
@@ -297,6 +279,23 @@ class ReportQuestion:
         return reduce(_slices_apart, [list(map(name_of, keys)) for keys in self.all_slices], table.with_columns(whole))
 
 
+def values_of_models(
+    asked: ReportQuestion, metrics: Sequence[Metric], slices: Sequence[Keys] = (), **how: Any
+) -> pl.DataFrame:
+    """The values of metrics by model and slice, of a log or of a state."""
+    ask: Any = evaluate if asked.contents is None else finish
+    given = {"by": asked.between, "slices": list(slices) or None, **how, **asked.of_log}
+    return asked.with_model(ask(asked.frame, list(metrics), **given))
+
+
+def if_held(answer: Callable[[], pl.DataFrame]) -> pl.DataFrame | None:
+    """An answer; None of a state that does not hold it."""
+    try:
+        return answer()
+    except StateError:
+        return None
+
+
 def _lacks_interval(
     contents: Contents | None, schema: pl.Schema, cluster: Names, baseline: Any, roles: Mapping[str, Any]
 ) -> bool:
@@ -328,41 +327,6 @@ def _slices_apart(table: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
 def name_of(key: Key) -> str:
     """The name of a key's column in a result."""
     return key if isinstance(key, str) else key.meta.output_name()
-
-
-def decisions_in(metric: Metric) -> list[Decision]:
-    """The thresholds in a metric."""
-    found = [measure.parameters.get("threshold") for measure in metric.tree.measures()]
-    return [decision for decision in found if isinstance(decision, Decision)]
-
-
-def threshold_of(metric: Metric) -> float | None:
-    """The threshold of a metric, where that is one number in all of its parts."""
-    thresholds = [decision.threshold for decision in decisions_in(metric)]
-    numbers = {float(threshold) for threshold in thresholds if isinstance(threshold, int | float)}
-    is_one = len(numbers) == 1 and all(isinstance(threshold, int | float) for threshold in thresholds)
-    return numbers.pop() if is_one else None
-
-
-def _is_of_rows(metric: Metric) -> bool:
-    """Whether a metric is of sums over rows, and its differences are judged."""
-    measures = metric.tree.measures()
-    # An area is one of sorted scores.
-    is_of_sums = all(m.grain == "group" and m.declaration.coarseness is None for m in measures)
-    looks_at_samples = any(measure.probe.looks_at_samples for measure in measures)
-    # One with a threshold of 80 is not asked for beside one of probabilities.
-    is_beyond = any(decision.beyond_probabilities for decision in decisions_in(metric))
-    return is_of_sums and not looks_at_samples and not is_beyond and metric.tree.interval_kind in JUDGED
-
-
-def _rows_used_by(metric: Metric) -> set[Any]:
-    """The rows that a metric uses, as keys of their number."""
-    n_rows = Measure(CATALOGUE["n_rows"], {})
-    return {of_rows_used_by(measure, n_rows).key for measure in metric.tree.measures()}
-
-
-def _has_best_threshold(measure: Measure) -> bool:
-    return measure.grain != "sample" and measure.declaration.compares_thresholds
 
 
 def _columns_of(key: Key) -> list[str]:

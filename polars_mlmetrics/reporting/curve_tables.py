@@ -10,16 +10,13 @@ import polars as pl
 
 from polars_mlmetrics.analysis.best_threshold import best_threshold
 from polars_mlmetrics.analysis.curves import curve
-from polars_mlmetrics.analysis.evaluate import evaluate
-from polars_mlmetrics.analysis.finish import finish
 from polars_mlmetrics.curves.stored_bins import ENOUGH
-from polars_mlmetrics.errors import StateError
 from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.metrics.decisions import false_negatives, false_positives, true_negatives, true_positives
 from polars_mlmetrics.metrics.separation import average_precision, roc_auc
 from polars_mlmetrics.query.written import metrics_of
-from polars_mlmetrics.reporting.asked import MODEL, VALUES, WHOLE, ReportQuestion
+from polars_mlmetrics.reporting.asked import MODEL, VALUES, WHOLE, ReportQuestion, if_held, values_of_models
 
 BINARY = {"truth", "soft_truth"}
 """How metrics read a truth that has curves."""
@@ -82,10 +79,8 @@ def _of_scores(
 
 def _curve(asked: ReportQuestion, kind: Any, metrics: Sequence[Metric] = (), **more: Any) -> pl.DataFrame | None:
     """A curve of each model; None of a state that does not hold it."""
-    try:
-        return asked.with_model(curve(asked.frame, kind, *metrics, by=asked.between, **more, **asked.of_log))
-    except StateError:
-        return None
+    how = {"by": asked.between, **more, **asked.of_log}
+    return if_held(lambda: asked.with_model(curve(asked.frame, kind, *metrics, **how)))
 
 
 def _has_points(kind: str, table: pl.DataFrame) -> bool:
@@ -111,15 +106,10 @@ def areas_of(asked: ReportQuestion, kinds: Collection[str], values: pl.DataFrame
     of_kinds = {kind: AREAS[kind](**more) for kind in drawn}
     areas = [area.alias(kind) for kind, area in of_kinds.items()]
     if asked.contents is not None:
-        if not more:
-            return None
-        try:
-            return asked.with_model(finish(asked.frame, areas, by=asked.between))
-        except StateError:
-            return None
+        return if_held(lambda: values_of_models(asked, areas)) if more else None
     names = {kind: m.output_name for kind, area in of_kinds.items() for m in asked.metrics if m == area}
     if names.keys() != of_kinds.keys():
-        return asked.with_model(evaluate(asked.frame, areas, by=asked.between, **asked.of_log))
+        return values_of_models(asked, areas)
     of_whole = values.filter(pl.col("slice").fill_null(WHOLE) == WHOLE)
     shown = [pl.col("value").filter(metric=name).first().alias(kind) for kind, name in names.items()]
     return of_whole.group_by(MODEL, maintain_order=True).agg(shown)
@@ -147,10 +137,8 @@ def best_of(asked: ReportQuestion) -> pl.DataFrame | None:
         return None
 
     def best(asked: ReportQuestion, **bins: Any) -> pl.DataFrame | None:
-        try:
-            return asked.with_model(best_threshold(asked.frame, metric, by=asked.between, **bins, **asked.of_log))
-        except StateError:
-            return None
+        how = {"by": asked.between, **bins, **asked.of_log}
+        return if_held(lambda: asked.with_model(best_threshold(asked.frame, metric, **how)))
 
     return _of_scores(asked, best, lambda table: bool(table["value"].is_finite().any()))
 

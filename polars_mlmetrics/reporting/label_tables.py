@@ -9,22 +9,20 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from polars_mlmetrics.analysis.classification_report import RATES, classification_report, metrics_of_report
-from polars_mlmetrics.analysis.evaluate import evaluate
-from polars_mlmetrics.analysis.finish import finish
 from polars_mlmetrics.data.expressions import text_of_key
 from polars_mlmetrics.errors import StateError
 from polars_mlmetrics.formula.averages import Best
-from polars_mlmetrics.formula.declaration import CATALOGUE
-from polars_mlmetrics.formula.measure import Measure, of_rows_used_by
+from polars_mlmetrics.formula.measure import Measure
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.shared import Decision
 from polars_mlmetrics.metrics.decisions import f1, support
-from polars_mlmetrics.reporting.asked import ReportQuestion, name_of
+from polars_mlmetrics.reporting.asked import ReportQuestion, if_held, name_of, values_of_models
+from polars_mlmetrics.reporting.chosen_metrics import rows_of
 from polars_mlmetrics.reporting.curve_tables import asks_which_are_true
 from polars_mlmetrics.reporting.reasons import as_shown
 
-N_ROWS, TRUE_ROWS = "rows of the label", "true rows of the label"
-"""The columns of how many rows a label has, and how many of them are true: of samples, where each has it once."""
+TRUE_ROWS = "true rows of the label"
+"""The column of how many rows of a label are true."""
 
 SUPPORT = "support"
 OF_REPORT = ("label", "average", *RATES, SUPPORT)
@@ -62,11 +60,7 @@ def labels_of(asked: ReportQuestion, sliced: str) -> LabelTables | None:
         # Both tables read a log once, but for a metric that no state holds, such as an exact area.
         with suppress(StateError):
             asked, keys = asked.in_state([*map(_of_labels, metrics), *of_report], keys), [sliced] * len(keys)
-    values = None
-    if metrics:
-        of_each: Any = evaluate if asked.contents is None else finish
-        how = {"by": asked.between, "slices": keys or None, "per": "label", **asked.of_log}
-        values = asked.with_model(of_each(asked.frame, metrics, **how))
+    values = values_of_models(asked, metrics, [[key] for key in keys], per="label") if metrics else None
     report = _report(asked, decision) if is_of_classes else None
     best = metrics[0].best if metrics else None
     return None if values is None and report is None else LabelTables(values, report, decision, best)
@@ -94,14 +88,10 @@ def _report(asked: ReportQuestion, decision: Decision) -> pl.DataFrame | None:
     """The report; None of a state that does not hold it."""
     if asked.column_of_models in OF_REPORT:
         return None
-    try:
-        how = {"threshold": decision.threshold, **asked.of_log}
-        found = classification_report(asked.frame, asked.between, **how)
-    except StateError:
-        return None
-    report = asked.with_model(found)
+    how: dict[str, Any] = {"threshold": decision.threshold, **asked.of_log}
+    report = if_held(lambda: asked.with_model(classification_report(asked.frame, asked.between, **how)))
     # Of soft truths none is predicted: there is no number to show.
-    return report if any(report[name].is_finite().any() for name in RATES) else None
+    return report if report is not None and any(report[name].is_finite().any() for name in RATES) else None
 
 
 def _metrics(asked: ReportQuestion, decision: Decision) -> list[Metric]:
@@ -114,12 +104,6 @@ def _metrics(asked: ReportQuestion, decision: Decision) -> list[Metric]:
         return [*of_label[:1], *map(rows_of, of_label[:1])]
     first = of_label[0] if of_label else f1(threshold=decision.threshold, average="macro")
     return [first, support(average="macro").alias(TRUE_ROWS), rows_of(first)]
-
-
-def rows_of(metric: Metric) -> Metric:
-    """How many rows a metric is of: of a label, how many samples."""
-    like = metric.tree.measures()[0]
-    return Metric(of_rows_used_by(like, Measure(CATALOGUE["n_rows"], {}))).alias(N_ROWS)
 
 
 def _has_labels(metric: Metric) -> bool:

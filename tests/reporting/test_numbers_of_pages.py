@@ -13,6 +13,7 @@ from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
 from polars_mlmetrics.reporting.asked import MODEL
+from polars_mlmetrics.reporting.chosen_metrics import sliced_among
 from polars_mlmetrics.reporting.verdicts import judged_slices
 from tests.reporting.read_pages import words_of
 
@@ -91,7 +92,7 @@ def test_the_numbers_are_those_of_the_verbs(seed: int, carrier: str, roles: dict
     near(models, values, ["model", "metric"], {name: name for name in [*NUMBERS, "n_excluded"]})
     ends = {"difference_low": "low", "difference_high": "high"}
     near(models, whole, ["model", "metric"], {"difference": "difference", **ends})
-    assert [metric.output_name for metric in findings.answers.asked.sliced] == ["log_loss", "f1"]
+    assert [metric.output_name for metric in sliced_among(METRICS)] == ["log_loss", "f1"]
     for metric in METRICS[1::-1]:  # at last the headline
         sliced = mlm.compare(frame, metric, baseline="old", slices=SLICES, **given).lazy().collect()
         slices = judged_slices(findings.answers, metric).rename({MODEL: "model"})

@@ -196,7 +196,7 @@ def test_a_model_that_cannot_be_searched_does_not_stop_the_others() -> None:
     log = log.with_columns(score=pl.when(is_second).then(1 - pl.col("score")).otherwise("score"))
     found = found_section(mlm.report(log, LOSS, features="region")._told)
     assert found is not None
-    assert [(row["model"], row["name"]) for row in found["rows"]] == [("challenger", "region=y")]
+    assert [(row["model"], row["slice"]) for row in found["rows"]] == [("challenger", "region=y")]
     assert "champion was not searched: no feature has two values to compare: region." in found["searched"]
     with pytest.raises(mlm.ParameterError, match="no feature has two values to compare: region"):
         mlm.report(log.filter(model="champion"), LOSS, features="region")

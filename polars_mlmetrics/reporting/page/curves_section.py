@@ -9,8 +9,9 @@ import polars as pl
 
 from polars_mlmetrics.data.visible import visible
 from polars_mlmetrics.formula.arithmetic import ROUNDING, ratio
-from polars_mlmetrics.reporting.asked import MODEL, decisions_in
+from polars_mlmetrics.reporting.asked import MODEL
 from polars_mlmetrics.reporting.charts import UNIT
+from polars_mlmetrics.reporting.chosen_metrics import decisions_in
 from polars_mlmetrics.reporting.curve_tables import DECISIONS
 from polars_mlmetrics.reporting.page.series import charts_of, lines_of, series_of, shown_models, why_no_curves
 from polars_mlmetrics.reporting.points import SERIES, curve_points, described

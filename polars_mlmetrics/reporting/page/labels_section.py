@@ -11,7 +11,8 @@ from polars_mlmetrics.data.visible import visible
 from polars_mlmetrics.formula.shared import Decision
 from polars_mlmetrics.reporting.asked import MODEL, WHOLE
 from polars_mlmetrics.reporting.charts import Charts
-from polars_mlmetrics.reporting.label_tables import LABEL, N_ROWS, RANKED, SUPPORT, TRUE_ROWS, LabelTables, with_texts
+from polars_mlmetrics.reporting.chosen_metrics import N_ROWS
+from polars_mlmetrics.reporting.label_tables import LABEL, RANKED, SUPPORT, TRUE_ROWS, LabelTables, with_texts
 from polars_mlmetrics.reporting.looks import PAGE
 from polars_mlmetrics.reporting.page.series import NOT_HELD
 from polars_mlmetrics.reporting.points import described

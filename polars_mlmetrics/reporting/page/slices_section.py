@@ -11,6 +11,7 @@ from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.reporting.asked import MODEL, WHOLE, name_of
 from polars_mlmetrics.reporting.charts import Charts
+from polars_mlmetrics.reporting.chosen_metrics import sliced_among
 from polars_mlmetrics.reporting.findings import MOST_SLICES
 from polars_mlmetrics.reporting.looks import PAGE
 from polars_mlmetrics.reporting.points import SERIES, of_models
@@ -29,7 +30,7 @@ def slices_section(told: Told) -> dict[str, Any]:
     if told.slices.is_empty():
         return {"absent": "none are asked for"}
     kinds = [visible(kind) for kind in _kinds(told)]
-    n_more, metrics = max(told.slices.height - MOST_SLICES, 0), told.answers.asked.sliced
+    n_more, metrics = max(told.slices.height - MOST_SLICES, 0), sliced_among(told.answers.asked.metrics)
     return {
         "rows": [row for choice, metric in enumerate(metrics) for row in _rows(told, metric, choice)],
         "metrics": [_choice(told, metric) for metric in metrics],

@@ -12,7 +12,6 @@ from polars_mlmetrics.reporting.page.made_section import made_section
 from polars_mlmetrics.reporting.page.models_section import models_section
 from polars_mlmetrics.reporting.page.page import Parts
 from polars_mlmetrics.reporting.page.slices_section import slices_section
-from polars_mlmetrics.reporting.page.summary_section import summary_section
 from polars_mlmetrics.reporting.page.time_section import time_section
 from polars_mlmetrics.reporting.verdicts import Told
 
@@ -20,7 +19,7 @@ from polars_mlmetrics.reporting.verdicts import Told
 def parts_of(told: Told, found: Findings) -> dict[str, Parts]:
     """The parts of each section, or why it is not there."""
     return {
-        "summary": summary_section(found),
+        "summary": {"cards": found.cards},
         "models": models_section(found),
         "slices": slices_section(told),
         "found": found_section(told),

@@ -100,10 +100,8 @@ class Comparison(ABC):
         Slicings that stand `apart` are a family of their own: others have the verdicts that they have without them.
         """
         query = self._query
-        sliced, whole = (
-            [metric for metric in query.metrics if (metric.output_name in of_whole) is is_of_whole]
-            for is_of_whole in (False, True)
-        )
+        sliced = [metric for metric in query.metrics if metric.output_name not in of_whole]
+        whole = [metric for metric in query.metrics if metric.output_name in of_whole]
         parts = [replace(query, metrics=sliced)] if sliced else []
         parts += [replace(query, metrics=whole, slices=[], lists={})] if whole else []
         tables = [stacked(part, partial(self._of_grouping, part), [self._model.name, *COLUMNS]) for part in parts]

@@ -164,10 +164,8 @@ def _values(asked: ReportQuestion) -> pl.DataFrame:
     headline, name = asked.headline, asked.headline.output_name
     counts = decisions_of(asked) if asked.contents is None else []
     if asked.contents is not None or not asked.has_baseline:
-        of_whole, parts = (
-            [*_not_sliced(asked), *counts],
-            [values_of_models(asked, sliced_among(asked.metrics), asked.all_slices, tidy=True, **asked.level)],
-        )
+        of_whole, sliced = [*_not_sliced(asked), *counts], sliced_among(asked.metrics)
+        parts = [values_of_models(asked, sliced, asked.all_slices, tidy=True, **asked.level)]
     else:
         # The values of slices, and their samples, are those of the comparison.
         of_whole, parts = [*asked.metrics, *counts], []

@@ -28,10 +28,7 @@ from polars_mlmetrics.metrics.separation import roc_auc
 from polars_mlmetrics.query.keys import Key, Keys, checked_slices, listed, settled
 from polars_mlmetrics.query.question import check_no_passes
 from polars_mlmetrics.query.verb import Verb, check_no_roles
-from polars_mlmetrics.reporting.chosen_metrics import (
-    has_best_threshold,
-    threshold_of,
-)
+from polars_mlmetrics.reporting.chosen_metrics import has_best_threshold, threshold_of
 from polars_mlmetrics.states.state import state
 
 MODEL = f"{INTERNAL}model"

@@ -14,15 +14,17 @@ from polars_mlmetrics.curves.rank_curves import N_ROWS, points_of
 from polars_mlmetrics.curves.stored_bins import cells_of
 from polars_mlmetrics.data.expressions import same_expression
 from polars_mlmetrics.engine.at_thresholds import (
+    CELL_COUNTS,
+    COUNTS_AT,
     INFINITE,
     PLACE,
     AtThresholds,
+    CountsAtThresholds,
     SharedTables,
     SidesOf,
     Thresholds,
     sides_of_rows,
     sides_of_tables,
-    where_known,
 )
 from polars_mlmetrics.engine.folds import CODE, fold, matched
 from polars_mlmetrics.engine.formula_reader import FormulaReader
@@ -58,7 +60,9 @@ RowsOf = Callable[[pl.LazyFrame], pl.LazyFrame]
 def rows_at_places(u: Unit) -> pl.Expr:
     """The weight of the rows of a curve, folded by the number of their place and bucket."""
     _ = u.score
-    positives, negatives = u.runs(pl.col(_NUMBER), u.truth.alias("positives"), (~u.truth).alias("negatives"))
+    positives, negatives = u.runs(
+        pl.col(_NUMBER), u.truth.alias("positives"), (~u.truth).alias("negatives"), cells=PLACES
+    )
     return (positives + negatives).sum()
 
 
@@ -209,9 +213,12 @@ class MetricCurve:
     def _of_rows(self, metric: Node, points: pl.LazyFrame) -> Source:
         """The rows of a log, or the cells of a log or a state, at each threshold of their group as a source."""
         thresholds = Thresholds(points, self.by)
-        sides_of = self._sides_of_state if self.question.is_of_state else self._sides_of_log
+        if self.question.is_of_state:
+            source: Source = AtThresholds(self._sides_of_state(metric, thresholds), thresholds, self._readings.schema)
+        else:
+            source = self._of_log(metric, thresholds)
         # Intervals ask for the values of buckets twice.
-        return SharedTables(AtThresholds(sides_of(metric, thresholds), thresholds, self._readings.schema))
+        return SharedTables(source)
 
     def _follows_from(self, counts: Collection[str], metric: Node) -> bool:
         """Whether all that a metric reads of the rows are these counts, of whole groups and labels."""
@@ -273,12 +280,15 @@ class MetricCurve:
         ends = ends_of_cells(*self._cells)
         return lambda rows: thresholds.placed_by_cell(rows, cell_of(score, bins, grid), ends)
 
-    def _sides_of_log(self, metric: Node, thresholds: Thresholds) -> SidesOf:
-        """The sides from counts at places, where these tell all that is asked, and from the rows elsewhere."""
+    def _of_log(self, metric: Node, thresholds: Thresholds) -> Source:
+        """The counts of cells at each threshold, where these tell all that is asked, and the rows elsewhere."""
         log, placed = source_of(self.question.query, self.question.passes), self._placed_rows(thresholds)
         buckets = [] if self.question.confidence is None else [WITHOUT]
-        of_rows = sides_of_rows(log, self.question.query.roles.sample, placed, buckets)
-        if not self._follows_from(self._counted(metric, _NOTHING, _NOTHING, pl.lit(0)), metric):
+        sides = sides_of_rows(log, self.question.query.roles.sample, placed, buckets)
+        of_rows = AtThresholds(sides, thresholds, self._readings.schema)
+        tp, fp, fn, tn, n_rows = map(pl.col, COUNTS_AT)
+        known = self._counted(metric, (tp, fp), (fn, tn), n_rows)
+        if not self._follows_from(known, metric):
             return of_rows
         if self._cells.bins is not None and not buckets:
             keys, runs = self._runs_of_cells(metric, self.by)
@@ -287,10 +297,9 @@ class MetricCurve:
             # Cells by bucket would be many, and few of them are told apart by the thresholds.
             keys, runs = self._runs_at_places(self._keys_of_runs(metric, self.by), log, placed, buckets)
             table = runs.table
-        table = table.cache()
-        sides = [self._counted(metric, *of, runs.n_rows) for of in ((runs.sums, _NOTHING), (_NOTHING, runs.sums))]
-        tables = (TableSource(table.select(*keys, PLACE, **side), self._readings.schema) for side in sides)
-        return where_known({*sides[0], *self._broken(metric)}, sides_of_tables(*tables), of_rows)
+        counts = map(pl.Expr.alias, (*runs.sums, runs.n_rows), CELL_COUNTS)
+        nothing = dict.fromkeys(self._broken(metric), pl.lit(0))
+        return CountsAtThresholds(table.select(*keys, PLACE, *counts).cache(), thresholds, nothing | known, of_rows)
 
     def _runs_at_places(
         self, keys: list[str], log: LogSource, placed: RowsOf, buckets: Sequence[str]

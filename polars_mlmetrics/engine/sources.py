@@ -13,7 +13,7 @@ from polars_mlmetrics.data.frames import is_at_hand
 from polars_mlmetrics.data.roles import Table
 from polars_mlmetrics.engine.folds import BUCKET, CODE, fold, joined, together
 from polars_mlmetrics.engine.formula_reader import FormulaReader
-from polars_mlmetrics.engine.partials import Mergeable, Partial, PartialKind, PartialTable
+from polars_mlmetrics.engine.partials import Mergeable, Partial, PartialKind, PartialTable, has_many_cells
 from polars_mlmetrics.engine.passes import Passes
 from polars_mlmetrics.engine.ranking import code_of
 from polars_mlmetrics.engine.ranking_by_id import NUMBER, split_by_id
@@ -306,7 +306,7 @@ class PassesSource(LogSource):
     def _is_apart(self, partial: Mergeable) -> bool:
         if isinstance(partial, Partial) and partial.grain == "sample":
             return partial.whole_samples and self._holds_whole(partial.keys)
-        return partial.whole_samples
+        return partial.whole_samples or (isinstance(partial, Partial) and has_many_cells(partial))
 
     def _holds_whole(self, sample: Sequence[str]) -> bool:
         """Whether a part has all rows of such a sample. A cluster of samples may lie in several parts."""

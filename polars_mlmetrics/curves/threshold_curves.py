@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import Any
@@ -10,9 +10,9 @@ from typing import Any
 import polars as pl
 
 from polars_mlmetrics.curves.coded_groups import with_keys
+from polars_mlmetrics.curves.metric_thresholds import at_threshold, decisions_of, is_by_label, rows_key
 from polars_mlmetrics.curves.rank_curves import N_ROWS, points_of
 from polars_mlmetrics.curves.stored_bins import cells_of
-from polars_mlmetrics.data.expressions import same_expression
 from polars_mlmetrics.engine.at_thresholds import (
     CELL_COUNTS,
     COUNTS_AT,
@@ -26,25 +26,23 @@ from polars_mlmetrics.engine.at_thresholds import (
     sides_of_rows,
     sides_of_tables,
 )
-from polars_mlmetrics.engine.folds import CODE, fold, matched
+from polars_mlmetrics.engine.folds import CODE, fold, fold_rows, matched
 from polars_mlmetrics.engine.formula_reader import FormulaReader
 from polars_mlmetrics.engine.packing import modulo, part_of
 from polars_mlmetrics.engine.plan import Plan, ReadFormulas, Runs
 from polars_mlmetrics.engine.replicates import WITHOUT, Replicates
 from polars_mlmetrics.engine.sources import LogSource, MergedSource, Source, TableSource, code_of_groups
 from polars_mlmetrics.engine.thinning import COUNTS, PAST_ALL, POINT, THRESHOLD, Thinning
-from polars_mlmetrics.errors import INTERNAL, MetricError, ParameterError, StateError
+from polars_mlmetrics.errors import INTERNAL, StateError
 from polars_mlmetrics.formula.cells import end_of_cell, ends_of_cells
 from polars_mlmetrics.formula.curve import EVERYWHERE, Bins, cell_of
 from polars_mlmetrics.formula.declaration import CATALOGUE, Declaration
 from polars_mlmetrics.formula.declare import make
 from polars_mlmetrics.formula.measure import Measure, Node, of_rows_of
 from polars_mlmetrics.formula.over_targets import OverTargets, counts_in
-from polars_mlmetrics.formula.parameters import as_number, identity
-from polars_mlmetrics.formula.shared import Decision
+from polars_mlmetrics.formula.statistic import Statistic
 from polars_mlmetrics.formula.unit import Unit
 from polars_mlmetrics.intervals.intervals import table_with_ends
-from polars_mlmetrics.query.query import Query
 from polars_mlmetrics.query.question import Question
 from polars_mlmetrics.query.results import ResultColumns
 from polars_mlmetrics.query.source import source_of
@@ -72,43 +70,6 @@ _TP, _FP, _TRUE, _OTHER = map(pl.col, COUNTS)
 _NOTHING = [pl.lit(0)] * 2
 
 
-def rows_key(measure: Measure) -> tuple[Any, ...]:
-    """A key that is equal for measures of the same rows with the same weights."""
-    return (measure.table, measure.labels, identity(measure.predicates))
-
-
-def decisions_of(metric: Node) -> Iterator[Measure]:
-    """The measures of a metric that have a threshold."""
-    return (measure for measure in metric.measures() if "threshold" in measure.parameters)
-
-
-def check_has_thresholds(caller: str, metric: Node, query: Query) -> None:
-    """Refuse a metric that has no curve along the threshold."""
-    name, measures = metric.output_name, list(decisions_of(metric))
-    if not measures:
-        raise MetricError(f"{caller}: {name} has no threshold=, so its value is the same at all of them.")
-    first = measures[0]
-    for measure in measures:
-        decision: Any = measure.parameters["threshold"]
-        if as_number(decision.threshold) is None:
-            raise ParameterError(f"{caller}: {name} has a threshold of its own, {decision}: leave out threshold=.")
-        same = same_expression(measure.table.score, first.table.score)
-        if not same or decision.inclusive != first.parameters["threshold"].inclusive:
-            raise MetricError(
-                f"{caller}: the parts of {name} are compared with thresholds in several ways. All must "
-                "read one score, and have one inclusive=."
-            )
-    for measure in metric.measures():
-        reader = query.readings.of(measure, in_runs=False, ranks=False)
-        if measure.grain == "sample":
-            why = "is a value of each sample, and a curve would need all of them at every threshold"
-        elif reader.run_key is not None or reader.windows or reader.looks_back:
-            why = "needs more of the rows than sums, so it has no curve along the threshold"
-        else:
-            continue
-        raise MetricError(f"{caller}: {measure.output_name} {why}. Use evaluate with a few thresholds.")
-
-
 def curve_of_metrics(question: Question, by: list[str], bins: Bins, n: int) -> pl.LazyFrame:
     """The values of metrics at the thresholds of each group of a grouping, metric by metric, the highest first."""
     found: dict[Any, MetricCurve] = {}
@@ -119,11 +80,6 @@ def curve_of_metrics(question: Question, by: list[str], bins: Bins, n: int) -> p
         values = curve.values(metric).sort(THRESHOLD, descending=True)
         tables.append(values.with_columns(pl.lit(metric.output_name).alias("metric")))
     return pl.concat(tables).rename({THRESHOLD: "threshold"})
-
-
-def is_by_label(metric: Node) -> bool:
-    """Whether it is made of values of labels."""
-    return any(measure.grain == "label" for measure in metric.measures())
 
 
 class MetricCurve:
@@ -204,10 +160,14 @@ class MetricCurve:
         if self.question.confidence is not None:
             return None
         columns = self._counted(metric, (_TP, _FP), (_TRUE - _TP, _OTHER - _FP), pl.col(N_ROWS))
-        if any(measure.grain != "group" for measure in metric.measures()) or not self._follows_from(columns, metric):
+        broken = self._broken_rows(metric)
+        known = {*columns, *(count.name for count in broken)}
+        if any(measure.grain != "group" for measure in metric.measures()) or not self._follows_from(known, metric):
             return None
         tried = pl.col(THRESHOLD).is_not_null(), pl.col(POINT) != PAST_ALL
         table = self.points.filter(*tried).with_columns(**columns)
+        if broken:
+            table = matched(table, fold_rows(self.question.query.rows, self.by, broken, sparse=True), self.by)
         return TableSource(table, self._readings.schema, [*self.by, THRESHOLD])
 
     def _of_rows(self, metric: Node, points: pl.LazyFrame) -> Source:
@@ -235,6 +195,14 @@ class MetricCurve:
         plain = of_rows_of(replace(counts_of_f1, parameters={"threshold": threshold}), self._like)
         of_curve = plain, of_rows_of(self._cells.in_runs(), self._like)
         return {name for measure in of_curve for name in broken_in(self._reader(measure))}
+
+    def _broken_rows(self, metric: Node) -> list[Statistic]:
+        """The counts of broken rows of a log that the points do not know of: they are the same at each threshold."""
+        if self.question.is_of_state:
+            return []
+        readers, known, schema = map(self._reader, metric.measures()), self._broken(metric), self.question.query.schema
+        counts = {s.name: s for reader in readers for s in reader.statistics if s.name in broken_in(reader) - known}
+        return [count for count in counts.values() if schema.keys() >= set(count.row.meta.root_names())]
 
     def _counted(
         self, metric: Node, predicted: Sequence[pl.Expr], left: Sequence[pl.Expr], n_rows: pl.Expr
@@ -380,15 +348,6 @@ class MetricCurve:
 def counted_by_flags(metric: Node) -> list[Measure]:
     """The counts of rows by which flags judge the intervals of a metric."""
     return [each for counts in counts_in(metric) for each in (counts.positives, counts.used) if each]
-
-
-def at_threshold(measure: Measure) -> Measure:
-    """A measure whose threshold is a column, where it has one."""
-    decision = measure.parameters.get("threshold")
-    if not isinstance(decision, Decision):
-        return measure
-    at = replace(decision, threshold=pl.col(THRESHOLD))
-    return replace(measure, parameters={**measure.parameters, "threshold": at})
 
 
 def broken_in(reader: FormulaReader) -> set[str]:

@@ -204,7 +204,7 @@ class CountsAtThresholds(Source):
     """The counts of cells at each threshold, and the statistics that follow from them; others are in another source.
 
     The cells have the keys of the groups, PLACE and `CELL_COUNTS`. `following` are the statistics, by name, in terms
-    of `COUNTS_AT`; None is one that is 0.
+    of `COUNTS_AT`.
     """
 
     def __init__(
@@ -225,7 +225,7 @@ class CountsAtThresholds(Source):
             return None
         keys = [key for key in partial.fold.keys if key != THRESHOLD]
         cells = fold(self._cells, [*keys, PLACE], [pl.col(CELL_COUNTS).sum()])
-        counts = self._thresholds.at_each([cells], keys, list(map(pl.Expr.alias, ALONG, COUNTS_AT)))
+        counts = self._thresholds.at_each([cells], keys, COUNTED)
         return counts.select(*partial.fold.keys, *(self._following[name].alias(name) for name in names)), by
 
 
@@ -253,11 +253,12 @@ def _running(value: pl.Expr, end: str, *, reverse: bool = False) -> pl.Expr:
 
 
 _POSITIVES, _NEGATIVES, _N_ROWS = map(pl.col, CELL_COUNTS)
-ALONG = [
+_ALONG = (
     _sum_above(_POSITIVES),
     _sum_above(_NEGATIVES),
     _sum_below(_POSITIVES),
     _sum_below(_NEGATIVES),
     _N_ROWS.sum(),
-]
-"""What `COUNTS_AT` are along the thresholds."""
+)
+COUNTED = list(map(pl.Expr.alias, _ALONG, COUNTS_AT))
+"""The counts at each threshold, worked out along the places of a unit."""

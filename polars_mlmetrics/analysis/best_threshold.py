@@ -145,7 +145,7 @@ def best_threshold(
         query = replace(query, by=[*query.by, KeyColumn(query.roles.label, query.roles.label)])
     names = COLUMNS.names() + ([] if folds is None else ELSEWHERE.names())
     query.check_names(names)
-    tree = metric.tree.each(_of_one_label) if per else metric.tree
+    [tree] = (each.each(_of_one_label) if per else each for each in query.metrics)
     _check_bins(tree, bins, passes, question)
     split = question.with_passes(passes, memory, progress=progress)
 

@@ -21,6 +21,7 @@ from polars_mlmetrics.cli.expected import OWN_PROBLEMS
 from polars_mlmetrics.cli.gates import gate_of, gate_of_file, gates_in
 from polars_mlmetrics.cli.logs import given_paths, log_of, log_or_state, models_of, preparation, states_of
 from polars_mlmetrics.cli.metric_texts import metrics_in
+from polars_mlmetrics.cli.prepare import Preparation
 from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.data.roles import MODEL
 from polars_mlmetrics.errors import ParameterError
@@ -121,7 +122,7 @@ def _slices(settings: Settings) -> Call:
 
 def _curve(settings: Settings) -> Call:
     kind, (log, own) = settings.get("kind"), log_or_state(settings)
-    metrics = metrics_in(settings) if kind == "threshold" or settings.options["metrics"] else []
+    metrics = _metrics(settings) if kind == "threshold" or settings.options["metrics"] else []
     # A file that serves other commands has intervals, clusters and passes, which not every curve takes.
     is_typed = {name: settings.options[name] is not None for name in ("ci", "cluster", "passes")}
     has_ci = is_typed["ci"] or (kind in WITH_INTERVALS and settings.get("ci") is not None)
@@ -135,7 +136,8 @@ def _curve(settings: Settings) -> Call:
 def _state(settings: Settings) -> Call:
     made = call(state, log_of(settings), *_metrics(settings), **settings.keywords(state), **_paired(settings))
     file = settings.get("output")
-    return call(write_state, made, file, **settings.keywords(write_state), **settings.opened(file))
+    named = settings.keywords(write_state) | {"prepare_version": Preparation(settings).version}
+    return call(write_state, made, file, **named, **settings.opened(file))
 
 
 def _paired(settings: Settings) -> dict[str, Any]:

@@ -9,10 +9,9 @@ from typing import NamedTuple
 
 import polars as pl
 
+from polars_mlmetrics.cli.conditions import columns_of
 from polars_mlmetrics.cli.settings import CONDITION, Settings
 from polars_mlmetrics.data.door import check_columns
-from polars_mlmetrics.data.frames import is_state
-from polars_mlmetrics.engine.contents import Contents
 from polars_mlmetrics.errors import ParameterError
 
 OWN_PROBLEMS = (
@@ -44,10 +43,7 @@ def missing_in(frame: pl.LazyFrame, files: Sequence[str], settings: Settings, ba
 
     A bad file has a problem of its own, and so no value that stands in its name is missed.
     """
-    found, schema = [], frame.collect_schema()
-    if is_state(schema):  # of whose columns only the groups are those of a log
-        frame = frame.select(Contents.of(schema).by)
-        schema = frame.collect_schema()
+    found, schema = [], columns_of(frame.collect_schema())
     accepted = settings.options.get("ignore") or settings.file.get("ignore") or []
     with settings.naming("expect"):
         for text in settings.get("expect") or []:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from polars_mlmetrics.adapters.agreement import agreed, read_as
 from polars_mlmetrics.adapters.formats import FORMATS, SUFFIXES
 from polars_mlmetrics.adapters.scan import scan
 from polars_mlmetrics.cli.calls import Call, Code, Lambda, call, dtype_code, named
-from polars_mlmetrics.cli.conditions import value_for, where
+from polars_mlmetrics.cli.conditions import columns_of, value_for, where
 from polars_mlmetrics.cli.prepare import Preparation
 from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.data.door import check_columns, reason
@@ -33,18 +33,22 @@ def log_of(settings: Settings) -> Code:
     """The log, prepared."""
     steps = Preparation(settings)
     log = steps.filtered(steps.of_log(_made_alike(settings, steps)))
-    _check_truth(log, settings)
+    check_truth([log], settings)
     return where(log, settings.get("where") or [])
 
 
-def _check_truth(log: Code, settings: Settings) -> None:
-    """Refuse a misspelt word for what is true: no row would be true."""
+def check_truth(logs: Iterable[Code], settings: Settings) -> None:
+    """Refuse a misspelt word for what is true: no row would be true. Logs after one that has it are not looked at."""
     column, word = settings.truth_in_words() or ("", "")
-    if is_text(log.value.collect_schema().get(column, pl.Null())):
-        words = log.value.select(pl.col(column).cast(pl.String).drop_nulls().unique().sort()).collect().to_series()
-        # A log of one word may be one without a true row.
-        if word not in words and len(words) > 1:
-            raise ColumnError(f"column {column!r} has no value {word!r}: it has {shown_values(words)}.")
+    words: set[str] = set()
+    for log in logs if column else ():
+        if is_text(log.value.collect_schema().get(column, pl.Null())):
+            words |= {*log.value.select(pl.col(column).cast(pl.String).drop_nulls().unique()).collect().to_series()}
+        if word in words:
+            return
+    # A log of one word may be one without a true row.
+    if len(words) > 1:
+        raise ColumnError(f"column {column!r} has no value {word!r}: it has {shown_values(sorted(words))}.")
 
 
 def log_or_state(settings: Settings) -> tuple[Code, Settings]:
@@ -168,17 +172,20 @@ def _files_one_by_one(settings: Settings, steps: Preparation) -> list[Path]:
 def preparation(settings: Settings) -> dict[str, Any]:
     """The steps for each file before it is folded, as `update_states` takes it."""
     steps = Preparation(settings)
+
+    def prepared(log: Code) -> Code:
+        return steps.filtered(steps.of_log(steps.of_file(log)))
+
+    def scans() -> Iterator[Code]:
+        return (scan_of(file.path.as_posix(), settings, steps) for file in files_of(settings, steps))
+
+    check_truth(map(prepared, scans()), settings)
     skip = {"skip": steps.skip} if steps.skip else {}
     if steps.is_empty:
         return skip
-
-    def first() -> pl.LazyFrame:
-        frame: pl.LazyFrame = scan_of(files_of(settings, steps)[0].path.as_posix(), settings, steps).value
-        return frame
-
     texts = {"types": dict.fromkeys(sorted(steps.as_text()), TEXT)} if steps.as_text() else {}
     reads = {"reads": [steps.truths]} if steps.truths else {}
-    prepare = Lambda("log", lambda log: steps.filtered(steps.of_log(steps.of_file(log))), first)
+    prepare = Lambda("log", prepared, lambda: next(scans()).value)
     version = {"prepare_version": steps.version} if steps.version else {}
     return {"prepare": prepare} | version | texts | reads | skip
 
@@ -205,7 +212,7 @@ def models_of(log: Code, settings: Settings, *, has_baseline: bool = True) -> di
         if baseline is None:
             command = settings.command
             raise ParameterError(f"{command} needs the model that the others are compared with: --baseline MODEL.")
-        schema = log.value.collect_schema()
+        schema = columns_of(log.value.collect_schema())
         check_columns([between], schema, what="column of models (--between)")
         named["baseline"] = value_for(baseline, between, schema)
     return named | _groups_beside(between, settings)

@@ -90,6 +90,17 @@ def test_what_is_printed(line: str, code: int, text: str, printed: Printed) -> N
     assert printed(line, code) == text
 
 
+def test_a_comparison_says_the_number_of_pairs_once(printed: Printed) -> None:
+    """A file for all commands has a count of samples among its metrics: its row would repeat `n_pairs`."""
+    line = "compare log.parquet -m log_loss n_samples --baseline old"
+    assert printed(f"{line} -f table") == COMPARED
+    assert "new,n_samples,3.0,3.0,0.0,,,,,,3" in printed(line)
+    assert "n_samples  3.000" in printed("compare log.parquet -m n_samples --baseline old -f table")
+    # Of all rows of both it is another number.
+    two = "compare log.parquet -m log_loss n_samples --baseline DE --between country --unpaired --where model=old"
+    assert "n_samples  1.000" in printed(f"{two} -f table")
+
+
 def test_states(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("state log.parquet -m f1 --by model country -o state.parquet") == 0
     assert run("finish state.parquet --by model --where country=DE") == 0

@@ -144,8 +144,9 @@ class LogFiles:
         for file, schema in schemas.items():
             for name, meaning, step in _differences(schema, usual):
                 is_read = name in self._read_columns
-                is_text = schema.get(name) == pl.String and usual.get(name, pl.Null()).is_numeric()
-                words, mended = self._texts(file, name, meaning, step) if is_text else (meaning, step)
+                wanted = usual.get(name, pl.Null()) if schema.get(name) == pl.String else pl.Null()
+                is_text = wanted.is_numeric() or wanted == pl.Boolean
+                words, mended = self._texts(file, name, meaning, step, wanted) if is_text else (meaning, step)
                 # A column that is read cannot be dropped: then the file is left out.
                 fix = mended or ("" if is_read else f"drop = [{json.dumps(name, ensure_ascii=False)}]")
                 severity = "error" if is_read else "warning"
@@ -170,17 +171,24 @@ class LogFiles:
             renamed = [step for name, _, step in _differences(own, usual) if step and name not in own]
             self._add("file_not_prepared", file.path, f"{file.path}: {words}", "; ".join(renamed))
 
-    def _texts(self, file: AnyFound, name: str, meaning: str, step: str) -> tuple[str, str]:
-        """A column of texts in words, and the step that makes numbers of them: `cast` fails where one is none."""
+    def _texts(self, file: AnyFound, name: str, meaning: str, step: str, wanted: pl.DataType) -> tuple[str, str]:
+        """A column of texts in words, and the step that makes values of this type of them.
+
+        `cast` fails where a text is no number, and makes no Boolean of any. `map` must name all texts.
+        """
         rows = self._steps.of_file(scan_of(file.path.as_posix(), self._settings, self._steps)).value
-        is_none = pl.col(name).cast(pl.Float64, strict=False).is_null()
-        texts = rows.select(pl.col(name).filter(is_none).drop_nulls().unique().sort()).collect().to_series()
-        if texts.is_empty():
+        texts = rows.select(pl.col(name).drop_nulls().unique().sort()).collect().to_series()
+        is_boolean = wanted == pl.Boolean
+        known, kind = (("true", "false"), "Booleans") if is_boolean else (("0", "1"), "numbers")
+        is_read = texts.is_in(known) if is_boolean else texts.cast(pl.Float64, strict=False).is_not_null()
+        others = texts.filter(~is_read)
+        if others.is_empty() and not is_boolean:
             return meaning, step
-        words = f"{meaning}, and {shown_values(texts)} cannot be read as numbers"
-        if len(texts) > MOST_TEXTS or hides_values():
+        words = meaning if others.is_empty() else f"{meaning}, and {shown_values(others)} cannot be read as {kind}"
+        if len(others) > MOST_TEXTS or hides_values() or not texts.filter(is_read).is_in(known).all():
             return words, ""
-        pairs = [*(f"{json.dumps(text, ensure_ascii=False)} = ..." for text in texts), '"0" = 0', '"1" = 1']
+        pairs = [f"{json.dumps(text, ensure_ascii=False)} = ..." for text in others]
+        pairs += [f'"{text}" = {text}' for text in known]
         key = _key(name)
         return words, f'cast = {{ {key} = "String" }}; map = {{ {key} = {{ {", ".join(pairs)} }} }}'
 

@@ -111,6 +111,9 @@ class Preparation:
         for kind in types.values():
             if kind not in TYPES and not (isinstance(kind, str) and re.fullmatch(ZONED, kind)):
                 raise ParameterError(f"prepare: {unknown('type', kind, TYPES, of='one to cast to')}")
+        for name in (name for name, kind in types.items() if kind == "Boolean" and schema.get(name) == pl.String):
+            mended = f"map = {{ {name} = {{ yes = true, no = false }} }}"
+            raise ColumnError(f"column {name!r} is String, and no text is cast to Boolean: {mended} names them.")
         timed = {name: kind for name, kind in types.items() if _is_timed(kind, schema.get(name, pl.Null()))}
         plain = {name: named(f"pl.{kind}", getattr(pl, kind)) for name, kind in types.items() if name not in timed}
         log = log.method("cast", plain) if plain else log

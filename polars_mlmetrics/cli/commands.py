@@ -68,9 +68,9 @@ def _of_models(
 ) -> Call:
     """The call of a verb that tells models apart: of a log, or of the states that hold its options."""
     log, own = log_or_state(settings)
-    models = models_of(log, settings, has_baseline=has_baseline)
-    but = ["by", *named.pop("but", [])]
-    return call(verb, log, *given, **(named | models | settings.keywords(verb, own, but=but)))
+    return call(
+        verb, log, *given, **(named | models_of(log, own, has_baseline=has_baseline) | own.keywords(verb, ["by"]))
+    )
 
 
 def _compare(settings: Settings) -> Call:
@@ -84,8 +84,7 @@ def _rank(settings: Settings) -> Call:
 def _gap(settings: Settings) -> Call:
     log, own = log_or_state(settings)
     metrics = _metrics(settings)
-    given = metrics[0] if len(metrics) == 1 else metrics
-    return call(gap, log, given, **settings.keywords(gap, own)).method("collect")
+    return call(gap, log, metrics[0] if len(metrics) == 1 else metrics, **own.keywords(gap)).method("collect")
 
 
 def _decompose(settings: Settings) -> Call:
@@ -94,9 +93,10 @@ def _decompose(settings: Settings) -> Call:
 
 def _drift(settings: Settings) -> Call:
     # A file that serves other commands may read a log file by file, which are no ranges of scores.
-    by_file = settings.file.get("passes") == "files" and settings.options["passes"] is None
-    but = ["passes", "memory"] if by_file else []
-    return _of_models(settings, drift, between=MODEL, but=but).method("collect")
+    by_file = settings.file.get("passes") == "files"
+    return _of_models(settings.without("passes", "memory") if by_file else settings, drift, between=MODEL).method(
+        "collect"
+    )
 
 
 def _one_metric(settings: Settings) -> Code:
@@ -109,14 +109,11 @@ def _one_metric(settings: Settings) -> Code:
 
 
 def _slices(settings: Settings) -> Call:
-    log, own = log_or_state(settings)
-    metric = _one_metric(settings)
+    metric, (log, own) = _one_metric(settings), log_or_state(settings)
     # A file that serves other commands may have a baseline: slices that became worse are found where one is typed.
-    is_change = settings.options["baseline"] is not None
-    named = settings.keywords(find_slices, own, but=["features", *([] if is_change else ["pairs"])])
-    if is_change:
-        change = models_of(log, settings)
-        named |= {name: change[name] for name in ("between", "baseline") if name in change}
+    change = models_of(log, own) if settings.options["baseline"] is not None else {}
+    named = own.keywords(find_slices, ["features", *([] if change else ["pairs"])])
+    named |= {name: change[name] for name in ("between", "baseline") if name in change}
     return call(find_slices, log, metric, settings.get("features"), **named)
 
 
@@ -124,13 +121,10 @@ def _curve(settings: Settings) -> Call:
     kind, (log, own) = settings.get("kind"), log_or_state(settings)
     metrics = _metrics(settings) if kind == "threshold" or settings.options["metrics"] else []
     # A file that serves other commands has intervals, clusters and passes, which not every curve takes.
-    is_typed = {name: settings.options[name] is not None for name in ("ci", "cluster", "passes")}
-    has_ci = is_typed["ci"] or (kind in WITH_INTERVALS and settings.get("ci") is not None)
-    is_split = is_typed["passes"] or kind in OF_BINS or settings.get("bins") is not None
-    takes = {"ci": has_ci, "cluster": has_ci or is_typed["cluster"]}
-    takes |= dict.fromkeys(("passes", "memory", "progress"), is_split)
-    but = [name for name, is_taken in takes.items() if not is_taken]
-    return call(curve, log, kind, *metrics, **settings.keywords(curve, own, but=but)).method("collect")
+    is_split = kind in OF_BINS or settings.get("bins") is not None
+    unused = [*(() if kind in WITH_INTERVALS else ("ci", "cluster")), *(() if is_split else ("passes", "memory"))]
+    but = [] if is_split or settings.options["passes"] is not None else ["progress"]
+    return call(curve, log, kind, *metrics, **own.without(*unused).keywords(curve, but)).method("collect")
 
 
 def _state(settings: Settings) -> Call:

@@ -250,7 +250,7 @@ def check_with_files(settings: Settings, made: Callable[[Settings], Call]) -> tu
     Files that cannot be read are left out. Where the others cannot be read together, they are all that is shown.
     """
     files = LogFiles(settings)
-    settings = settings.without(files.bad)
+    settings = settings.skipping(files.bad)
     rows = [*files.rows]
     try:
         checked = made(settings)

@@ -179,7 +179,7 @@ def _of_log_or_state(settings: Settings) -> Call:
     log, own = log_or_state(settings)
     if own is settings:
         return call(evaluate, log, *metrics, **settings.keywords(evaluate, but=["min_samples"]))
-    if own.roles() or any(own.get(name) is not None for name in OF_LOG):
+    if own.roles() or any(own.get(name) is not None for name in OF_LOG if name != "roles"):
         raise ParameterError("a gate on states takes no --cluster, --passes or roles: the states hold theirs.")
     return call(finish, log, *metrics, **settings.keywords(finish, but=["min_samples"]))
 
@@ -195,7 +195,7 @@ def _differences(settings: Settings, rules: Sequence[Written]) -> Call:
         if judged not in names:
             raise ParameterError(f"[[gate]]: {unknown('metric', judged, names, of='one of -m')}")
     log, own = log_or_state(settings)
-    given = models_of(log, settings) | settings.keywords(compare, own, but=["by", "passes", "memory", "progress"])
+    given = models_of(log, own) | own.keywords(compare, but=["by", "passes", "memory", "progress"])
     return call(compare, log, *metrics, **given)
 
 

@@ -16,7 +16,7 @@ from polars_mlmetrics.adapters.scan import scan
 from polars_mlmetrics.cli.calls import Call, Code, Lambda, call, dtype_code, named
 from polars_mlmetrics.cli.conditions import columns_of, value_for, where
 from polars_mlmetrics.cli.prepare import Preparation
-from polars_mlmetrics.cli.settings import Settings
+from polars_mlmetrics.cli.settings import OF_LOG, Settings
 from polars_mlmetrics.data.door import check_columns, reason
 from polars_mlmetrics.data.frames import is_of_csv, is_state, is_text
 from polars_mlmetrics.data.roles import MODEL
@@ -57,7 +57,7 @@ def log_or_state(settings: Settings) -> tuple[Code, Settings]:
         return log_of(settings), settings
     if settings.options.get("truths"):
         raise ParameterError("--truths are joined to a log, and these are states: name them where the states are made.")
-    return where(states_of(settings), settings.get("where") or []), settings.typed()
+    return where(states_of(settings), settings.get("where") or []), settings.without(*OF_LOG)
 
 
 def _are_states(settings: Settings) -> bool:

@@ -302,7 +302,7 @@ def _without_rows(table: pl.DataFrame, settings: Settings) -> str:
 
 def _copies(table: pl.DataFrame, settings: Settings) -> str:
     """How many rows a check has not seen, since they are taken for copies; empty where there are none."""
-    found = copies_left_out(settings.without(files_left_out(table))) if settings.command == "check" else None
+    found = copies_left_out(settings.skipping(files_left_out(table))) if settings.command == "check" else None
     if found is None or not found[0]:
         return ""
     return f"dedupe of [prepare] left out {found[0]:,} of {found[1]:,} rows, which are not looked at"

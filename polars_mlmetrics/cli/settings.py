@@ -46,7 +46,7 @@ INSIDE: dict[str, tuple[str, Sequence[str]]] = {
 CONDITION = r"(?s)(.+?)\s*(!=|<=|>=|==|=|<|>)\s*(.*)"
 """A column, a sign and a value, as in country=DE."""
 
-OF_LOG = ("cluster", "features", "passes", "memory")
+OF_LOG = ("cluster", "features", "passes", "memory", "roles")
 """The options of a log: of states those of the file are none."""
 
 POSITIONAL = ("metrics", "metric", "baseline", "between", "kind")
@@ -69,11 +69,13 @@ class Settings:
             for key, value in found.items():
                 self.file[key] = {**self.file.get(key, {}), **value} if KEYS[key] == TABLE else value
 
-    def typed(self) -> Settings:
-        """The options that are typed alone."""
-        return Settings(Namespace(**{**self.options, "config": None}))
+    def without(self, *keys: str) -> Settings:
+        """The same, but for keys of the file; of these options what is typed alone."""
+        other = copy(self)
+        other.file = {key: value for key, value in self.file.items() if key not in keys}
+        return other
 
-    def without(self, files: Sequence[str]) -> Settings:
+    def skipping(self, files: Sequence[str]) -> Settings:
         """The same, but for some files of the log."""
         other, prepare = copy(self), dict(self.table("prepare"))
         skip = [*prepare.get("skip", []), *map(escape, files)]
@@ -98,21 +100,15 @@ class Settings:
 
     # -- as the library takes them -------------------------------------------------------------------------------------
 
-    def keywords(
-        self, verb: Callable[..., Any], log: Settings | None = None, but: Sequence[str] = ()
-    ) -> dict[str, Any]:
-        """The options that are parameters of a verb, and the roles; those of the log from settings of its own."""
-        of_log, names = log or self, inspect.signature(verb).parameters
-        wanted = [name for name in names if name not in (*POSITIONAL, *but)]
-        if "ci" in wanted and names["ci"].default is None and self.get("ci") is None and not self._is_typed("cluster"):
-            # A file that serves other commands names the cluster of their intervals.
-            wanted = [name for name in wanted if name != "cluster"]
-        found = {name: (of_log if name in OF_LOG else self).keyword(name) for name in wanted}
-        roles = of_log.roles() if "roles" in names else {}
+    def keywords(self, verb: Callable[..., Any], but: Sequence[str] = ()) -> dict[str, Any]:
+        """The options that are parameters of a verb, and the roles."""
+        names = inspect.signature(verb).parameters
+        # A file that serves other commands names the cluster of their intervals.
+        has_none = "ci" in names and "ci" not in but and names["ci"].default is None and self.get("ci") is None
+        given = self.without("cluster") if has_none else self
+        found = {name: given.keyword(name) for name in names if name not in (*POSITIONAL, *but)}
+        roles = self.roles() if "roles" in names else {}
         return {name: value for name, value in found.items() if value is not None} | roles
-
-    def _is_typed(self, name: str) -> bool:
-        return self.options.get(name) is not None
 
     def keyword(self, name: str) -> Any:
         """An option as the library takes it; None where it is not given."""

@@ -13,21 +13,20 @@ from polars_mlmetrics.reporting.report import COMMENTS, ENDINGS
 
 def write_reports(report: Code, files: list[Path], settings: Settings) -> bytes:
     """Write the report, or print its findings; a file that is not to be written is refused before any work."""
-    overwrite = bool(settings.get("overwrite"))
     for file in files:
-        check_place(file, settings.inputs(), overwrite=overwrite)
+        check_place(file, settings)
     made = report.value
     if not files:
         return str(made.text).encode()
     # A comment that is written after the page links to it.
     for file in files:
-        made.save(file, overwrite=overwrite)
+        made.save(file, overwrite=settings.overwrites)
     return b""
 
 
 def report_program(report: Code, files: list[Path], settings: Settings) -> bytes:
     """The same in Python."""
-    overwrite = ", overwrite=True" if settings.get("overwrite") else ""
+    overwrite = ", overwrite=True" if settings.overwrites else ""
     saves = [f"report.save({text_of(file.as_posix())}{overwrite})\n" for file in files]
     return (program(report, "report") + "".join(saves or ["print(report)\n"])).encode()
 

@@ -126,7 +126,7 @@ def _made(settings: Settings) -> tuple[bytes, int]:
     """The output of a command, and its exit code."""
     command, shows = settings.command, settings.get("show_python")
     if command == "metrics" and settings.get("metric") is not None:
-        return Form.of(settings).deliver(_explained(settings.get("metric")).encode()), DONE
+        return Form(settings).deliver(_explained(settings.get("metric")).encode()), DONE
     if command == "report":
         files, made = report_files(settings), report_program if shows else write_reports
         return made(call_of(settings), files, settings), DONE
@@ -134,10 +134,10 @@ def _made(settings: Settings) -> tuple[bytes, int]:
         return program(call_of(settings), None if command == "state" else "table").encode(), DONE
     if command == "state":
         return _state(settings), DONE
-    form = Form.of(settings)
+    form = Form(settings)
     code, table, found = TABLES.get(command, _plain)(settings)
     notes = notes_of(code, table, settings) if form.kind == "table" else []
-    data = form.deliver(form.render(table, settings, notes))
+    data = form.deliver(form.render(table, notes))
     for words in found:
         _say(words, FOUND)
     return data, FOUND if found or _is_bad(table, settings) else DONE
@@ -187,9 +187,8 @@ TABLES: dict[str, Callable[[Settings], Made]] = {
 
 
 def _state(settings: Settings) -> bytes:
-    file, overwrite = settings.get("output"), bool(settings.get("overwrite"))
-    places, place = to_write(file, settings.store(), instead=INSTEAD)
-    check_place(place, settings.inputs(), overwrite=overwrite, places=places)
+    places, place = to_write(settings.get("output"), settings.store(), instead=INSTEAD)
+    check_place(place, settings, places)
     _ = call_of(settings).value
     return b""
 

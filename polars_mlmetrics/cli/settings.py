@@ -87,6 +87,11 @@ class Settings:
         given = self.options.get(name)
         return self.file.get(name) if given is None and name in self.options else given
 
+    @property
+    def overwrites(self) -> bool:
+        """Whether a file may be replaced."""
+        return bool(self.get("overwrite"))
+
     def table(self, name: str) -> Mapping[str, Any]:
         """A table of the file."""
         found: Mapping[str, Any] = self.file.get(name, {})
@@ -94,9 +99,8 @@ class Settings:
 
     def inputs(self) -> list[str]:
         """The paths that the command reads."""
-        lists = [self.options.get(name) or [] for name in ("logs", "config")]
-        named = [self.options.get(name) for name in ("table", "against", "truths")]
-        return [path for path in [*lists[0], *lists[1], *named] if path is not None]
+        several = [path for name in ("logs", "config") for path in self.options.get(name) or []]
+        return several + [path for name in ("table", "against", "truths") if (path := self.options.get(name))]
 
     # -- as the library takes them -------------------------------------------------------------------------------------
 

@@ -134,12 +134,9 @@ class LogFiles:
         """Files that are not as most files are, once they are prepared."""
         every = {file: self._schema(file) for file in self.readable if str(file.path) not in self.bad}
         schemas = {file: schema for file, schema in every.items() if schema is not None}
-        if not schemas:
-            self._add_unprepared({})
-            return
         # Of several that are as common the first.
         kinds = Counter(tuple(sorted(schema.items(), key=itemgetter(0))) for schema in schemas.values())
-        usual = dict(kinds.most_common(1)[0][0])
+        usual = dict(kinds.most_common(1)[0][0]) if kinds else {}
         self._add_unprepared(usual)
         for file, schema in schemas.items():
             for name, meaning, step in _differences(schema, usual):
@@ -199,7 +196,7 @@ class LogFiles:
         roles = self._settings.roles() | ({"truth": words[0]} if words else {})
         table = checked_roles(roles).table
         named = [str(root) for role in table.values().values() for root in role.meta.root_names()]
-        return [*table.sample, table.label, *named, *self._settings.groups(), *self._settings.sliced(), MODEL]
+        return [*table.sample, table.label, *named, *self._settings.names("by"), *self._settings.sliced(), MODEL]
 
 
 def _differences(schema: Mapping[str, Any], usual: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:

@@ -47,10 +47,9 @@ class Gate:
     is_lazy: bool = True
 
     @cached_property
-    def _rows(self) -> pl.DataFrame:
+    def _rows(self) -> Call:
         """The table, which is made once for all rules."""
-        rows: pl.DataFrame = self.table.value.lazy().collect()
-        return rows
+        return self.table.giving(lambda: self.table.value.lazy().collect())
 
     @property
     def source(self) -> pl.LazyFrame:
@@ -64,14 +63,14 @@ class Gate:
         """The call of the library."""
         places = dict.fromkeys(rule.place for rule in self.rules)
         if list(places) == [()]:
-            return self._of(self.table.giving(lambda: self._rows), ())
+            return self._of(self._rows, ())
 
         def body(rows: Code) -> Code:
             gates = [self._of(rows, place) for place in places]
             return gates[0] if len(gates) == 1 else Call("pl.concat", pl.concat, [gates])
 
         table = self.table.method("collect") if self.is_lazy else self.table
-        return table.giving(lambda: self._rows).method("pipe", Lambda("table", body, lambda: None))
+        return table.giving(lambda: self._rows.value).method("pipe", Lambda("table", body, lambda: None))
 
     def _of(self, table: Code, place: Sequence[tuple[str, str]]) -> Call:
         tried = {rule.text: rule.code for rule in self.rules if rule.place == place}
@@ -80,9 +79,8 @@ class Gate:
 
     def numbers_of(self, rule: Written) -> pl.DataFrame:
         """The numbers behind a rule in each row: the value, the bound, the baseline and the difference from it."""
-        rows: pl.DataFrame = _part(self.table.giving(lambda: self._rows), rule.place).value
         earlier = None if self.earlier is None else _part(self.earlier, rule.place).value
-        rows, _, keys = with_baseline(rows, earlier)
+        rows, _, keys = with_baseline(_part(self._rows, rule.place).value, earlier)
         column, baseline = ("value", "baseline_value") if rule.is_difference else (rule.column, rule.column + BASELINE)
         found = {"value": column, "bound": code_of(rule.bound).value, "baseline": baseline}
         found |= {} if baseline in rows.columns else {"baseline": None}

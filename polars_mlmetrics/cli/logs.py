@@ -180,14 +180,12 @@ def preparation(settings: Settings) -> dict[str, Any]:
         return (scan_of(file.path.as_posix(), settings, steps) for file in files_of(settings, steps))
 
     check_truth(map(prepared, scans()), settings)
-    skip = {"skip": steps.skip} if steps.skip else {}
     if steps.is_empty:
-        return skip
-    texts = {"types": dict.fromkeys(sorted(steps.as_text()), TEXT)} if steps.as_text() else {}
-    reads = {"reads": [steps.truths]} if steps.truths else {}
+        return {"skip": steps.skip} if steps.skip else {}
     prepare = Lambda("log", prepared, lambda: next(scans()).value)
-    version = {"prepare_version": steps.version} if steps.version else {}
-    return {"prepare": prepare} | version | texts | reads | skip
+    texts, reads = dict.fromkeys(sorted(steps.as_text()), TEXT), [steps.truths] if steps.truths else []
+    named = {"prepare": prepare, "prepare_version": steps.version, "types": texts, "reads": reads, "skip": steps.skip}
+    return {name: given for name, given in named.items() if given}
 
 
 def copies_left_out(settings: Settings) -> tuple[int, int] | None:
@@ -221,7 +219,6 @@ def models_of(log: Code, settings: Settings, *, has_baseline: bool = True) -> di
 def _groups_beside(between: str, settings: Settings) -> dict[str, Any]:
     """The groups of a comparison. A file that serves other commands too may have the models among its groups."""
     given = settings.keyword("by")
-    if settings.options.get("by") is not None or given is None:
-        return {} if given is None else {"by": given}
-    groups = [key for key in (given if isinstance(given, list) else [given]) if key != between]
-    return {"by": groups} if groups else {}
+    if given is not None and settings.options.get("by") is None:
+        given = [key for key in (given if isinstance(given, list) else [given]) if key != between]
+    return {"by": given} if given else {}

@@ -324,7 +324,7 @@ def _keys(settings: Settings) -> list[str]:
     """The columns whose every value has a value of its own."""
     is_change = settings.options.get("baseline") is not None
     models = [settings.get("between") or MODEL] if settings.command == "compare" or is_change else []
-    return [*settings.groups(), *models]
+    return [*settings.names("by"), *models]
 
 
 def _reason(code: Call, table: pl.DataFrame, settings: Settings) -> str:

@@ -20,20 +20,18 @@ from polars_mlmetrics.errors import REDACT, FileError, MetricError, ParameterErr
 from polars_mlmetrics.places.place import is_there
 from polars_mlmetrics.places.stores import Store
 
-LIST, TABLE, TEXT, WHOLE, NUMBER, FLAG = "list", "table", "text", "whole number", "number", "true or false"
-KINDS: dict[str, tuple[type, ...]] = {
-    LIST: (list,), TABLE: (dict,), TEXT: (str,), WHOLE: (int,), NUMBER: (int, float), FLAG: (bool,),
-}  # fmt: skip
-KEYS = {
-    **dict.fromkeys(("metrics", "slices", "features", "over", "ignore", "expect", "gate"), LIST),
-    **dict.fromkeys(("roles", "prepare", "storage_options", "privacy"), TABLE),
-    **dict.fromkeys(("between", "per", "worse"), TEXT),
-    **dict.fromkeys(("anytime", "min_samples", "buckets", "digits", "depth", "k", "top", "points"), WHOLE),
-    **dict.fromkeys(("ci", "margin"), NUMBER),
-    "tidy": FLAG,
-    **dict.fromkeys(("by", "baseline", "cluster", "passes", "memory"), ""),
+KEYS: dict[str, tuple[str, type]] = {
+    **dict.fromkeys(("metrics", "slices", "features", "over", "ignore", "expect", "gate"), ("a list", list)),
+    **dict.fromkeys(("roles", "prepare", "storage_options", "privacy"), ("a table", dict)),
+    **dict.fromkeys(("between", "per", "worse"), ("a text", str)),
+    **dict.fromkeys(
+        ("anytime", "min_samples", "buckets", "digits", "depth", "k", "top", "points"), ("a whole number", int)
+    ),
+    **dict.fromkeys(("ci", "margin"), ("a number", float)),
+    "tidy": ("true or false", bool),
+    **dict.fromkeys(("by", "baseline", "cluster", "passes", "memory"), ("anything", object)),
 }
-"""The keys of a file, and what each must be, where that is one thing."""
+"""The keys of a file, and what each must be."""
 
 INSIDE: dict[str, tuple[str, Sequence[str]]] = {
     "roles": ("role", ROLE_NAMES),
@@ -67,7 +65,7 @@ class Settings:
         self.file: dict[str, Any] = {}
         for found in self._found.values():
             for key, value in found.items():
-                self.file[key] = {**self.file.get(key, {}), **value} if KEYS[key] == TABLE else value
+                self.file[key] = {**self.file.get(key, {}), **value} if KEYS[key][1] is dict else value
 
     def without(self, *keys: str) -> Settings:
         """The same, but for keys of the file; of these options what is typed alone."""
@@ -131,10 +129,6 @@ class Settings:
         given = self.get(option) or []
         return [unit or column for column, unit in map(_parts, [given] if isinstance(given, str) else given)]
 
-    def groups(self) -> list[str]:
-        """The names of the groups."""
-        return self.names("by")
-
     def sliced(self) -> list[str]:
         """The names of the columns of the slices."""
         return [name for slicing in self.slicings() for name in slicing.split(", ")]
@@ -166,10 +160,10 @@ class Settings:
         found = _parsed(path, self._texts[path])
         self._check(path, (), found, "key", KEYS)
         for key, value in found.items():
-            kind = KEYS[key]
-            if kind and not _is(kind, value):
-                shown = "" if kind in (LIST, TABLE) else f", not {value!r}"
-                raise self._wrong(path, [key], f"{key!r} must be {'' if kind == FLAG else 'a '}{kind}{shown}.")
+            words, kind = KEYS[key]
+            if not _is(kind, value):
+                shown = "" if kind in (list, dict) else f", not {value!r}"
+                raise self._wrong(path, [key], f"{key!r} must be {words}{shown}.")
         for name in ("roles", "prepare", "privacy"):
             self._check(path, (name,), found.get(name, {}), *INSIDE[name])
         for name in found.get("ignore", []):
@@ -233,8 +227,11 @@ class Settings:
             os.environ[REDACT] = before
 
 
-def _is(kind: str, value: Any) -> bool:
-    return isinstance(value, KINDS[kind]) and (kind == FLAG or not isinstance(value, bool))
+def _is(kind: type, value: Any) -> bool:
+    """Whether a value is of a type. A whole number is a number, and a Boolean is none."""
+    if isinstance(value, bool):
+        return kind in (bool, object)
+    return isinstance(value, (int, float) if kind is float else kind)
 
 
 def _keys(given: Any) -> Any:

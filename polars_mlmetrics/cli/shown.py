@@ -155,7 +155,7 @@ def _of_slices_found(table: pl.DataFrame, settings: Settings, is_cut: bool) -> S
     searched = table.unique([*by, "n_tested"])["n_tested"].sum()
     repeats = f"; repeats of these left out: {n_hidden:,} (-f csv has them)" if n_hidden else ""
     footer = f"{searched:,} slices searched, {own.height:,} shown{repeats}"
-    one = [name for name in by if name not in settings.groups() and own[name].n_unique() < 2]
+    one = [name for name in by if name not in settings.names("by") and own[name].n_unique() < 2]
     shown = own.select("slice", *(name for name in by if name not in one), *OF_SLICES)
     return Shown(shown, None, footer if table.height else "no slice is surely worse than the rest", ("rest", "high"))
 
@@ -201,4 +201,4 @@ def _redundant(settings: Settings) -> list[str]:
     """The columns that tell nothing more: those of slices, beside the slice in words, and of no intervals."""
     columns = set(settings.sliced())
     no_interval = OF_INTERVALS if settings.get("tidy") and settings.get("ci") is None else ()
-    return [*columns.difference(settings.groups()), *(["sliced_by"] if columns else []), *no_interval]
+    return [*columns.difference(settings.names("by")), *(["sliced_by"] if columns else []), *no_interval]

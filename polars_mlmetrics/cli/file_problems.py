@@ -269,8 +269,8 @@ def check_with_files(settings: Settings, made: Callable[[Settings], Call]) -> tu
 def _row_of(missing: Missing) -> dict[str, Any]:
     """The values of a rule that lack, as a row of `check`."""
     return {
-        "severity": "error", "problem": "value_missing", "count": len(missing.lacking),
-        "share": len(missing.wanted), "of": "values", "examples": missing.places,
+        "severity": "error", "problem": "value_missing", "count": len(missing.places),
+        "share": missing.n_wanted, "of": "values", "examples": missing.places,
         "meaning": f"No row has {some(missing.places)}, which a rule of expect names.",
         "fix": f"ignore = {json.dumps(missing.places)}",
     }  # fmt: skip

@@ -18,15 +18,14 @@ import polars as pl
 from polars.exceptions import PanicException, PolarsError
 
 from polars_mlmetrics.checks.statuses import FAILURES
-from polars_mlmetrics.cli.calls import Call, code_of, program
+from polars_mlmetrics.cli.calls import Call, code_of, program, text_of
 from polars_mlmetrics.cli.commands import call_of
 from polars_mlmetrics.cli.demo import Command, demo
 from polars_mlmetrics.cli.file_problems import check_with_files, files_left_out, gate_with_values, update_with_values
-from polars_mlmetrics.cli.forms import INSTEAD, Form, check_place
+from polars_mlmetrics.cli.forms import INSTEAD, Form, check_place, place_here
 from polars_mlmetrics.cli.gates import gate_of, gates_in, with_numbers
 from polars_mlmetrics.cli.logs import copies_left_out
 from polars_mlmetrics.cli.metric_texts import known
-from polars_mlmetrics.cli.reports import report_files, report_program, write_reports
 from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.data.frames import is_text
 from polars_mlmetrics.data.roles import MODEL
@@ -49,6 +48,7 @@ from polars_mlmetrics.places.credentials import answer_in
 from polars_mlmetrics.places.finding import to_write
 from polars_mlmetrics.places.place import LockedError, is_of_store
 from polars_mlmetrics.reporting.reasons import first_reason, lacks_values
+from polars_mlmetrics.reporting.report import COMMENTS, ENDINGS
 
 DONE, FOUND, WRONG_USE, NO_FILE, NO_TABLE, LOCKED = range(6)
 BAD: dict[str, tuple[str, dict[str, list[Any]]]] = {
@@ -128,8 +128,7 @@ def _made(settings: Settings) -> tuple[bytes, int]:
     if command == "metrics" and settings.get("metric") is not None:
         return Form(settings).deliver(_explained(settings.get("metric")).encode()), DONE
     if command == "report":
-        files, made = report_files(settings), report_program if shows else write_reports
-        return made(call_of(settings), files, settings), DONE
+        return _report(settings), DONE
     if shows:
         return program(call_of(settings), None if command == "state" else "table").encode(), DONE
     if command == "state":
@@ -191,6 +190,26 @@ def _state(settings: Settings) -> bytes:
     check_place(place, settings, places)
     _ = call_of(settings).value
     return b""
+
+
+def _report(settings: Settings) -> bytes:
+    """Write a report, or give its findings, or the Python that does it."""
+    files = [place_here(file) for file in settings.get("outputs") or []]
+    for file in files:
+        if file.suffix.lower() not in ENDINGS:
+            raise ParameterError(f"{file}: a report is a page (.html), a comment (.md) or its findings (.json).")
+    files.sort(key=lambda file: file.suffix.lower() in COMMENTS)  # a comment that is written later links to the page
+    code = call_of(settings)
+    if settings.get("show_python"):
+        overwrite = ", overwrite=True" if settings.overwrites else ""
+        saves = [f"report.save({text_of(file.as_posix())}{overwrite})\n" for file in files]
+        return "".join([program(code, "report"), *(saves or ["print(report)\n"])]).encode()
+    for file in files:  # one that is not to be written is refused before any work
+        check_place(file, settings)
+    report = code.value
+    for file in files:
+        report.save(file, overwrite=settings.overwrites)
+    return b"" if files else str(report.text).encode()
 
 
 def _is_bad(table: pl.DataFrame, settings: Settings) -> bool:

@@ -179,7 +179,8 @@ def preparation(settings: Settings) -> dict[str, Any]:
     def scans() -> Iterator[Code]:
         return (scan_of(file.path.as_posix(), settings, steps) for file in files_of(settings, steps))
 
-    check_truth(map(prepared, scans()), settings)
+    # Without a look for copies, which takes long: of these none has a word that the others lack.
+    check_truth((steps.filtered(steps.with_truths(steps.of_file(scan))) for scan in scans()), settings)
     if steps.is_empty:
         return {"skip": steps.skip} if steps.skip else {}
     prepare = Lambda("log", prepared, lambda: next(scans()).value)

@@ -123,7 +123,7 @@ class Preparation:
 
     def of_log(self, log: Code) -> Code:
         """The rows of all files, each once, with the truths that came later."""
-        return self.without_copies(self._with_truths(log))
+        return self.without_copies(self.with_truths(log))
 
     def filtered(self, log: Code) -> Code:
         """The rows that are meant."""
@@ -145,7 +145,7 @@ class Preparation:
             _ = deduped.value
         return deduped
 
-    def _with_truths(self, log: Code) -> Code:
+    def with_truths(self, log: Code) -> Code:
         """The log, its truths replaced by those of a file that came later, where that has one."""
         if self.truths is None:
             return log

@@ -117,7 +117,8 @@ class Lambda(Code):
 
 
 def call(function: Callable[..., Any], *given: Any, **named: Any) -> Call:
-    """A call of a public function of the library."""
+    """A call of a public function of the library. What is None is left out: nobody gave it."""
+    named = {name: value for name, value in named.items() if value is not None}
     return Call(f"mlm.{function.__name__}", function, given, named)
 
 

@@ -49,28 +49,21 @@ def call_of(settings: Settings) -> Call:
 
 
 def _check(settings: Settings) -> Call:
-    named = settings.keywords(check, but=["ignore"])
-    metrics = metrics_in(settings)
+    ignored = [name for name in settings.get("ignore") or [] if name not in OWN_PROBLEMS and "=" not in name]
     # A file that serves other commands names their cluster.
-    has_cluster = "cluster" in settings.file and settings.get("slices")
-    given = [name for name in settings.get("ignore") or [] if name not in OWN_PROBLEMS and "=" not in name]
-    ignored = [*given, *(["cluster_unused"] if has_cluster else [])]
-    named |= {"metrics": metrics} if metrics else {}
-    return call(check, log_of(settings), **named, **({"ignore": ignored} if ignored else {}))
+    ignored += ["cluster_unused"] if "cluster" in settings.file and settings.get("slices") else []
+    named = settings.keywords(check, ["ignore"])
+    return call(check, log_of(settings), **named, metrics=metrics_in(settings) or None, ignore=ignored or None)
 
 
 def _evaluate(settings: Settings) -> Call:
     return call(evaluate, log_of(settings), *_metrics(settings), **settings.keywords(evaluate)).method("collect")
 
 
-def _of_models(
-    settings: Settings, verb: Callable[..., Any], *given: Any, has_baseline: bool = True, **named: Any
-) -> Call:
+def _of_models(settings: Settings, verb: Callable[..., Any], *given: Any, gate: Code | None = None, **how: Any) -> Call:
     """The call of a verb that tells models apart: of a log, or of the states that hold its options."""
     log, own = log_or_state(settings)
-    return call(
-        verb, log, *given, **(named | models_of(log, own, has_baseline=has_baseline) | own.keywords(verb, ["by"]))
-    )
+    return call(verb, log, *given, **({"gate": gate} | models_of(log, own, **how) | own.keywords(verb, ["by"])))
 
 
 def _compare(settings: Settings) -> Call:
@@ -88,13 +81,13 @@ def _gap(settings: Settings) -> Call:
 
 
 def _decompose(settings: Settings) -> Call:
-    return _of_models(settings, decompose, _one_metric(settings), between=MODEL).method("collect")
+    return _of_models(settings, decompose, _one_metric(settings), usual=MODEL).method("collect")
 
 
 def _drift(settings: Settings) -> Call:
     # A file that serves other commands may read a log file by file, which are no ranges of scores.
     by_file = settings.file.get("passes") == "files"
-    return _of_models(settings.without("passes", "memory") if by_file else settings, drift, between=MODEL).method(
+    return _of_models(settings.without("passes", "memory") if by_file else settings, drift, usual=MODEL).method(
         "collect"
     )
 
@@ -113,7 +106,7 @@ def _slices(settings: Settings) -> Call:
     # A file that serves other commands may have a baseline: slices that became worse are found where one is typed.
     change = models_of(log, own) if settings.options["baseline"] is not None else {}
     named = own.keywords(find_slices, ["features", *([] if change else ["pairs"])])
-    named |= {name: change[name] for name in ("between", "baseline") if name in change}
+    named |= {name: change.get(name) for name in ("between", "baseline")}
     return call(find_slices, log, metric, settings.get("features"), **named)
 
 
@@ -128,20 +121,16 @@ def _curve(settings: Settings) -> Call:
 
 
 def _state(settings: Settings) -> Call:
-    made = call(state, log_of(settings), *_metrics(settings), **settings.keywords(state), **_paired(settings))
+    between = settings.options["between"]  # a file has that of other commands
+    made = call(state, log_of(settings), *_metrics(settings), **settings.keywords(state), between=between)
     file = settings.get("output")
     named = settings.keywords(write_state) | {"prepare_version": Preparation(settings).version}
     return call(write_state, made, file, **named, **settings.opened(file))
 
 
-def _paired(settings: Settings) -> dict[str, Any]:
-    """The column of the models that a state is to compare: a file has that of other commands."""
-    return {"between": settings.options["between"]} if settings.options["between"] else {}
-
-
 def _update(settings: Settings) -> Call:
     paths, folder = settings.get("logs"), settings.get("into")
-    named = settings.keywords(update_states) | _paired(settings) | preparation(settings)
+    named = settings.keywords(update_states) | {"between": settings.options["between"]} | preparation(settings)
     named |= settings.opened(*paths, folder)
     return call(update_states, given_paths(settings), folder, *_metrics(settings), **named)
 
@@ -154,8 +143,7 @@ def _finish(settings: Settings) -> Call:
 def _report(settings: Settings) -> Call:
     metrics = metrics_in(settings)
     has_baseline, rules = settings.get("baseline") is not None, gate_of_file(settings)
-    gate = {} if rules is None else {"gate": rules}
-    return _of_models(settings, report, *([metrics] if metrics else []), has_baseline=has_baseline, **gate)
+    return _of_models(settings, report, *([metrics] if metrics else []), has_baseline=has_baseline, gate=rules)
 
 
 def _metrics(settings: Settings) -> list[Code]:

@@ -89,10 +89,8 @@ def source_of(settings: Settings, steps: Preparation) -> Code:
 
 def scan_of(paths: Any, settings: Settings, steps: Preparation) -> Code:
     """The scan of files. Those of csv whose columns are cast to text are read as text: 01 and 1 stay two."""
-    opened = settings.opened(*([paths] if isinstance(paths, str) else paths))
-    given = {
-        name: value for name, value in (("format", settings.get("format")), ("skip", steps.skip)) if value
-    } | opened
+    given = {"format": settings.get("format"), "skip": steps.skip or None}
+    given |= settings.opened(*([paths] if isinstance(paths, str) else paths))
     read, texts = call(scan, paths, **given), steps.as_text()
     if not texts or not is_of_csv(read.value):
         return read
@@ -182,11 +180,14 @@ def preparation(settings: Settings) -> dict[str, Any]:
     # Without a look for copies, which takes long: of these none has a word that the others lack.
     check_truth((steps.filtered(steps.with_truths(steps.of_file(scan))) for scan in scans()), settings)
     if steps.is_empty:
-        return {"skip": steps.skip} if steps.skip else {}
-    prepare = Lambda("log", prepared, lambda: next(scans()).value)
-    texts, reads = dict.fromkeys(sorted(steps.as_text()), TEXT), [steps.truths] if steps.truths else []
-    named = {"prepare": prepare, "prepare_version": steps.version, "types": texts, "reads": reads, "skip": steps.skip}
-    return {name: given for name, given in named.items() if given}
+        return {"skip": steps.skip or None}
+    return {
+        "prepare": Lambda("log", prepared, lambda: next(scans()).value),
+        "prepare_version": steps.version or None,
+        "types": dict.fromkeys(sorted(steps.as_text()), TEXT) or None,
+        "reads": [steps.truths] if steps.truths else None,
+        "skip": steps.skip or None,
+    }
 
 
 def copies_left_out(settings: Settings) -> tuple[int, int] | None:
@@ -203,23 +204,20 @@ def copies_left_out(settings: Settings) -> tuple[int, int] | None:
 # -- models ------------------------------------------------------------------------------------------------------------
 
 
-def models_of(log: Code, settings: Settings, *, has_baseline: bool = True) -> dict[str, Any]:
-    """The options that say which models are compared, with which baseline where there is one, in which groups."""
-    between, baseline = settings.get("between") or MODEL, settings.get("baseline")
-    named: dict[str, Any] = {"between": between} if settings.get("between") else {}
+def models_of(log: Code, settings: Settings, *, has_baseline: bool = True, usual: str | None = None) -> dict[str, Any]:
+    """The options that say which models are compared, with which baseline where there is one, in which groups.
+
+    `usual` is the column of models for a verb that has no usual one.
+    """
+    between, baseline, by = settings.get("between") or MODEL, settings.get("baseline"), settings.keyword("by")
     if has_baseline:
         if baseline is None:
             command = settings.command
             raise ParameterError(f"{command} needs the model that the others are compared with: --baseline MODEL.")
         schema = columns_of(log.value.collect_schema())
         check_columns([between], schema, what="column of models (--between)")
-        named["baseline"] = value_for(baseline, between, schema)
-    return named | _groups_beside(between, settings)
-
-
-def _groups_beside(between: str, settings: Settings) -> dict[str, Any]:
-    """The groups of a comparison. A file that serves other commands too may have the models among its groups."""
-    given = settings.keyword("by")
-    if given is not None and settings.options.get("by") is None:
-        given = [key for key in (given if isinstance(given, list) else [given]) if key != between]
-    return {"by": given} if given else {}
+        baseline = value_for(baseline, between, schema)
+    if by is not None and settings.options.get("by") is None:
+        # A file that serves other commands too may have the models among its groups.
+        by = [key for key in (by if isinstance(by, list) else [by]) if key != between] or None
+    return {"between": settings.get("between") or usual, "baseline": baseline if has_baseline else None, "by": by}

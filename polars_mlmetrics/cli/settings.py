@@ -119,9 +119,8 @@ class Settings:
         given = self.get(name)
         if name == "passes" and isinstance(given, str) and given.isdecimal():
             return int(given)
-        if name == "slices":  # several columns of one stand between commas where they are typed
-            is_typed = self.options["slices"] is not None
-            return _keys([_single(columns.split(",")) for columns in given] if is_typed else given)
+        if name == "slices":
+            return _keys([_single(columns) for columns in self._slices()]) or None
         return _keys(_single(given)) if name in ("by", "over") else _single(given)
 
     def names(self, option: str) -> list[str]:
@@ -135,10 +134,13 @@ class Settings:
 
     def slicings(self) -> list[str]:
         """The slicings, as the column `sliced_by` names them."""
+        return [", ".join(unit or str(column) for column, unit in map(_parts, each)) for each in self._slices()]
+
+    def _slices(self) -> list[list[Any]]:
+        """The columns of each slicing. Where they are typed, several stand between commas."""
         typed = self.options.get("slices")
-        given = [each.split(",") for each in typed] if typed is not None else self.get("slices") or []
-        every = [map(_parts, each if isinstance(each, list) else [each]) for each in given]
-        return [", ".join(unit or str(column) for column, unit in each) for each in every]
+        given = self.get("slices") or [] if typed is None else [each.split(",") for each in typed]
+        return [each if isinstance(each, list) else [each] for each in given]
 
     def roles(self) -> dict[str, Any]:
         """The columns of the roles."""

@@ -119,9 +119,8 @@ def _of_points(table: pl.DataFrame, settings: Settings, is_cut: bool) -> Shown:
 def _of_files(table: pl.DataFrame, settings: Settings, is_cut: bool) -> Shown:
     """The files of a log, and how many there are of each status."""
     counts = table["status"].value_counts(sort=True).rows()
-    here = f"{Path.cwd().as_posix()}/"
-    names = pl.when(pl.col("path").str.starts_with(here)).then(pl.col("path").str.strip_prefix(here)).otherwise("path")
-    shown = Shown(table.select(names.alias("path"), "rows", "status"), None, _listed(counts))
+    names = pl.col("path").str.strip_prefix(f"{Path.cwd().as_posix()}/")
+    shown = Shown(table.select(names, "rows", "status"), None, _listed(counts))
     changed = shown.table.filter(pl.col("status") != "unchanged")
     return shown._replace(table=changed) if is_cut and shown.table.height > FEW else shown
 

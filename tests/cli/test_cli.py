@@ -192,6 +192,11 @@ WRONG = [
     ("evaluate log.parquet -m f1 --memory 1GB", 2, "--memory works only with --passes auto, and passes is None."),
     ("decompose log.parquet -m f1 --over model --baseline old", 2, "'model' is --between, the column that"),
     ("state log.parquet -m f1 --between model -o s.parquet", 2, "--between 'model' is not a by column of the state"),
+    (
+        "evaluate log.parquet -m f1:labels=[cat,dog]",
+        2,
+        "[cat,dog] is no list or table of TOML: put texts in quotes, as in",
+    ),
     ("compare log.parquet -m f1 --baseline olt", 2, "'olt'"),
     ("gate log.parquet -m f1", 2, "--rule 'f1 >= 0.8'"),
     ("gate --rule f1>1", 2, "needs a log"),

@@ -12,12 +12,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from shutil import get_terminal_size
 from textwrap import fill
-from typing import Any
 
 import polars as pl
 from polars.exceptions import PanicException, PolarsError
 
-from polars_mlmetrics.checks.statuses import FAILURES
+from polars_mlmetrics.checks.statuses import AS_OF_CHECK, FAILURES
 from polars_mlmetrics.cli.calls import Call, code_of, program, text_of
 from polars_mlmetrics.cli.commands import call_of
 from polars_mlmetrics.cli.demo import Command, demo
@@ -51,12 +50,6 @@ from polars_mlmetrics.reporting.reasons import first_reason, lacks_values
 from polars_mlmetrics.reporting.report import COMMENTS, ENDINGS
 
 DONE, FOUND, WRONG_USE, NO_FILE, NO_TABLE, LOCKED = range(6)
-BAD: dict[str, tuple[str, dict[str, list[Any]]]] = {
-    "check": ("severity", {"error": ["error"], "warning": ["error", "warning"]}),
-    "gate": ("status", {"error": FAILURES["fail"], "warning": FAILURES["warn"]}),
-}
-"""The rows that make a command end with exit code 1, by --fail-on."""
-
 ALIKE = "rename and cast of [prepare], in the TOML file of -c, make files alike."
 """The remedy where files differ."""
 
@@ -76,7 +69,8 @@ CODES: Sequence[tuple[type | tuple[type, ...], int]] = (
 
 MOST_THREADS = 10_000
 
-CLOSED = {"check": "the check found problems.", "gate": "the gate is closed."}
+CLOSED = {"check": ("severity", "the check found problems."), "gate": ("status", "the gate is closed.")}
+"""The commands whose tables may give exit code 1: the column that says how bad a row is, and the words."""
 
 
 def run(options: Namespace, command: Command | None = None) -> int:
@@ -108,7 +102,7 @@ def _run(settings: Settings, command: Command | None) -> int:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
     if code == FOUND and settings.command in CLOSED and not settings.get("quiet"):
-        _say(CLOSED[settings.command], FOUND)
+        _say(CLOSED[settings.command][1], FOUND)
     return code
 
 
@@ -213,11 +207,10 @@ def _report(settings: Settings) -> bytes:
 
 
 def _is_bad(table: pl.DataFrame, settings: Settings) -> bool:
-    if settings.command not in BAD:
+    if settings.command not in CLOSED:
         return False
-    column, by_severity = BAD[settings.command]
-    severities = by_severity[settings.get("fail_on") or "error"]
-    return not table.filter(pl.col(column).cast(pl.String).is_in(severities)).is_empty()
+    statuses = table[CLOSED[settings.command][0]].cast(pl.String).replace(AS_OF_CHECK)
+    return statuses.is_in(FAILURES[AS_OF_CHECK[settings.get("fail_on") or "error"]]).any()
 
 
 # -- one metric --------------------------------------------------------------------------------------------------------

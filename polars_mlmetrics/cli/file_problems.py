@@ -21,7 +21,7 @@ from polars_mlmetrics.cli.logs import STDIN, files_of, scan_of
 from polars_mlmetrics.cli.prepare import TYPES, Preparation
 from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.data.frames import SOURCE, is_state
-from polars_mlmetrics.data.roles import MODEL, checked_roles
+from polars_mlmetrics.data.roles import MODEL
 from polars_mlmetrics.errors import FileError, MetricError, hides_values, shown_values, some, words_of
 from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.places.finding import AnyFound, places_of
@@ -192,9 +192,7 @@ class LogFiles:
     @property
     def _read_columns(self) -> list[str]:
         """The columns that a command reads: roles, groups and slices."""
-        words = self._settings.truth_in_words()
-        roles = self._settings.roles() | ({"truth": words[0]} if words else {})
-        table = checked_roles(roles).table
+        table = self._settings.checked_roles()
         named = [str(root) for role in table.values().values() for root in role.meta.root_names()]
         return [*table.sample, table.label, *named, *self._settings.names("by"), *self._settings.sliced(), MODEL]
 

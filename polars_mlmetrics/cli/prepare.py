@@ -13,12 +13,11 @@ import polars as pl
 
 from polars_mlmetrics.adapters.scan import scan
 from polars_mlmetrics.checks.dedupe import dedupe
-from polars_mlmetrics.cli.calls import Call, Code, call, code_of, col, dtype_code, named, operation
+from polars_mlmetrics.cli.calls import Call, Code, call, col, dtype_code, named, operation
 from polars_mlmetrics.cli.conditions import condition, value_for, where
 from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.data.door import check_columns
 from polars_mlmetrics.data.frames import is_text
-from polars_mlmetrics.data.roles import checked_roles
 from polars_mlmetrics.errors import ColumnError, ParameterError, TableError, shown_row, shown_values, unknown
 
 TYPES = (
@@ -149,7 +148,7 @@ class Preparation:
         """The log, its truths replaced by those of a file that came later, where that has one."""
         if self.truths is None:
             return log
-        table = checked_roles({name: code_of(each).value for name, each in self._settings.roles().items()}).table
+        table = self._settings.checked_roles()
         opened = self._settings.opened(self.truths)
         found, schema = call(scan, self.truths, **opened).value.collect_schema(), log.value.collect_schema()
         truth = table.truth.meta.root_names()[0]

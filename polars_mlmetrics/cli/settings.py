@@ -14,8 +14,8 @@ from glob import escape
 from pathlib import Path
 from typing import Any
 
-from polars_mlmetrics.cli.calls import Call, col, operation
-from polars_mlmetrics.data.roles import ROLE_NAMES
+from polars_mlmetrics.cli.calls import Call, code_of, col, operation
+from polars_mlmetrics.data.roles import ROLE_NAMES, Table, checked_roles
 from polars_mlmetrics.errors import REDACT, FileError, MetricError, ParameterError, unknown
 from polars_mlmetrics.places.place import is_there
 from polars_mlmetrics.places.stores import Store
@@ -148,6 +148,10 @@ class Settings:
         roles = {**self.table("roles"), **{role: column for role, column in typed.items() if column is not None}}
         named = {role: _single(roles[role]) for role in ROLE_NAMES if role in roles}
         return named | ({"truth": operation(col(words[0]), "==", words[1])} if (words := self.truth_in_words()) else {})
+
+    def checked_roles(self) -> Table:
+        """The columns of all roles, as the library reads them."""
+        return checked_roles({role: code_of(column).value for role, column in self.roles().items()}).table
 
     def truth_in_words(self) -> tuple[str, str] | None:
         """The column of the truth and its text that is true, where the truth is named as in clicked=yes."""

@@ -179,10 +179,8 @@ def preparation(settings: Settings) -> dict[str, Any]:
 
     # Without a look for copies, which takes long: of these none has a word that the others lack.
     check_truth((steps.filtered(steps.with_truths(steps.of_file(scan))) for scan in scans()), settings)
-    if steps.is_empty:
-        return {"skip": steps.skip or None}
     return {
-        "prepare": Lambda("log", prepared, lambda: next(scans()).value),
+        "prepare": None if steps.is_empty else Lambda("log", prepared, lambda: next(scans()).value),
         "prepare_version": steps.version or None,
         "types": dict.fromkeys(sorted(steps.as_text()), TEXT) or None,
         "reads": [steps.truths] if steps.truths else None,

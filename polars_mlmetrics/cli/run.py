@@ -20,9 +20,8 @@ from polars_mlmetrics.checks.statuses import AS_OF_CHECK, FAILURES
 from polars_mlmetrics.cli.calls import Call, code_of, program, text_of
 from polars_mlmetrics.cli.commands import call_of
 from polars_mlmetrics.cli.demo import Command, demo
-from polars_mlmetrics.cli.file_problems import check_with_files, files_left_out, gate_with_values, update_with_values
+from polars_mlmetrics.cli.file_problems import Made, check_files, files_left_out, try_rules, update_folder
 from polars_mlmetrics.cli.forms import INSTEAD, Form, check_place, place_here
-from polars_mlmetrics.cli.gates import gate_of, gates_in, with_numbers
 from polars_mlmetrics.cli.logs import copies_left_out
 from polars_mlmetrics.cli.metric_texts import known
 from polars_mlmetrics.cli.settings import Settings
@@ -136,10 +135,6 @@ def _made(settings: Settings) -> tuple[bytes, int]:
     return data, FOUND if found or _is_bad(table, settings) else DONE
 
 
-Made = tuple[Call | None, pl.DataFrame, list[str]]
-"""The call of a command, its table, and what it found, in words."""
-
-
 def _plain(settings: Settings) -> Made:
     code = call_of(settings)
     return code, code.value, []
@@ -152,29 +147,11 @@ def _metrics(settings: Settings) -> Made:
     return None, pl.DataFrame(rows, schema=schema, orient="row"), []
 
 
-def _check(settings: Settings) -> Made:
-    return *check_with_files(settings, call_of), []
-
-
-def _gate(settings: Settings) -> Made:
-    gates = gates_in(settings)
-    code = gate_of(gates)
-    table = with_numbers(code.value, gates)
-    if settings.get("expect"):
-        table = gate_with_values(table, gates[0].source, settings)
-    return code, table, []
-
-
-def _update(settings: Settings) -> Made:
-    code = call_of(settings)
-    return code, *update_with_values(code.value, settings)
-
-
 TABLES: dict[str, Callable[[Settings], Made]] = {
-    "check": _check,
-    "gate": _gate,
+    "check": check_files,
+    "gate": try_rules,
     "metrics": _metrics,
-    "update": _update,
+    "update": update_folder,
 }
 """The commands whose tables are not just what a call gives."""
 

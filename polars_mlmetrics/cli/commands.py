@@ -86,10 +86,9 @@ def _decompose(settings: Settings) -> Call:
 
 def _drift(settings: Settings) -> Call:
     # A file that serves other commands may read a log file by file, which are no ranges of scores.
-    by_file = settings.file.get("passes") == "files"
-    return _of_models(settings.without("passes", "memory") if by_file else settings, drift, usual=MODEL).method(
-        "collect"
-    )
+    if settings.file.get("passes") == "files":
+        settings = settings.without("passes", "memory")
+    return _of_models(settings, drift, usual=MODEL).method("collect")
 
 
 def _one_metric(settings: Settings) -> Code:

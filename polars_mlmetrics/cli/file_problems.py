@@ -182,15 +182,15 @@ class LogFiles:
         `cast` fails where a text is no number, and makes no Boolean of any. `map` must name all texts.
         """
         rows = self._steps.of_file(scan_of(file.path.as_posix(), self._settings, self._steps)).value
-        texts = rows.select(pl.col(name).drop_nulls().unique().sort()).collect().to_series()
-        is_boolean = wanted == pl.Boolean
+        text, is_boolean = pl.col(name), wanted == pl.Boolean
         known, kind = (("true", "false"), "Booleans") if is_boolean else (("0", "1"), "numbers")
-        is_read = texts.is_in(known) if is_boolean else texts.cast(pl.Float64, strict=False).is_not_null()
-        others = texts.filter(~is_read)
-        if others.is_empty() and not is_boolean:
+        is_read = text.is_in(known) if is_boolean else text.cast(pl.Float64, strict=False).is_not_null()
+        no_values = text.filter(~is_read).drop_nulls().unique().sort().implode()
+        others, is_plain = rows.select(no_values, text.filter(is_read).is_in(known).all().alias("")).collect().row(0)
+        if not others and not is_boolean:
             return meaning, step
-        words = meaning if others.is_empty() else f"{meaning}, and {shown_values(others)} cannot be read as {kind}"
-        if len(others) > MOST_TEXTS or hides_values() or not texts.filter(is_read).is_in(known).all():
+        words = f"{meaning}, and {shown_values(others)} cannot be read as {kind}" if others else meaning
+        if len(others) > MOST_TEXTS or hides_values() or not is_plain:
             return words, ""
         pairs = [f"{json.dumps(text, ensure_ascii=False)} = ..." for text in others]
         pairs += [f'"{text}" = {text}' for text in known]

@@ -163,7 +163,7 @@ def _of_log_or_state(settings: Settings) -> Call:
     log, own = log_or_state(settings)
     if own is settings:
         return call(evaluate, log, *metrics, **settings.keywords(evaluate, but=["min_samples"]))
-    if own.roles() or any(own.get(name) is not None for name in OF_LOG if name != "roles"):
+    if own.roles() or any(own.get(name) is not None for name in OF_LOG):
         raise ParameterError("a gate on states takes no --cluster, --passes or roles: the states hold theirs.")
     return call(finish, log, *metrics, **settings.keywords(finish, but=["min_samples"]))
 

@@ -133,7 +133,7 @@ def _of_comparison(table: pl.DataFrame, settings: Settings, is_cut: bool) -> Sho
     """A comparison: the verdict stands for its test; the smallest difference that shows is for what is unclear."""
     # A count of samples says `n_pairs` once more.
     is_repeat = pl.all_horizontal(pl.col("value", "baseline_value").eq_missing(pl.col("n_pairs")))
-    own = table.filter(~(is_repeat & (pl.col("ci_flag") == "totals")))
+    own = table.filter(~(is_repeat & pl.col("ci_flag").eq_missing("totals")))
     table = _named(table if own.is_empty() else own, settings)
     nothing = [name for name, value in OF_TESTS.items() if (table[name] == value).all()]
     sure = [] if table.filter(pl.col("verdict") == "unclear")["mde"].count() else ["mde"]

@@ -171,7 +171,9 @@ def _check(kind: Any, metrics: Sequence[Any], ci: Level | None) -> None:
             f"Leave out {typed('ci')}, or ask for {typed('kind', 'threshold')}, where each metric has one."
         )
     if metrics and kind != "threshold":
-        raise ParameterError(f"a curve of kind {kind!r} takes no metrics: {metrics[0]!r} is for kind='threshold'.")
+        raise ParameterError(
+            f"a curve of kind {kind!r} takes no metrics: {metrics[0]!r} is for {typed('kind', 'threshold')}."
+        )
     if kind == "threshold" and not metrics:
         raise ParameterError("a curve of kind 'threshold' needs metrics: curve(log, 'threshold', mlm.f1()).")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -11,6 +11,7 @@ import polars as pl
 from polars_mlmetrics.data.door import check_columns
 from polars_mlmetrics.data.expressions import any_of, is_one_of
 from polars_mlmetrics.data.roles import MODEL, Table
+from polars_mlmetrics.engine.folds import matched
 from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.engine.state_table import StateTable
 from polars_mlmetrics.engine.values import Columns
@@ -52,13 +53,15 @@ class Account:
         self._min_samples = None if counts else min_samples
         self._names = names_of_parts(metric, plan.roles) if tidy else {}
         self._counts_of: dict[tuple[Any, ...], RowCounts] = {}
-        value = self._value(metric)
         if self._min_samples is not None:
             check_samples(metric.measures(), plan.schema)
-            value = pl.when(~self._too_few(metric)).then(value)
-        self.value = value
+        self._is_tidy = tidy
+
+    @cached_property
+    def value(self) -> pl.Expr:
         """The metric's value: null where there are too few samples."""
-        self._counts = self._counted() if tidy else {}
+        value = self._value(self.metric)
+        return value if self._min_samples is None else pl.when(~self._too_few(self.metric)).then(value)
 
     def n_clusters(self, cluster: Sequence[str]) -> pl.Expr | None:
         """How many clusters have such a row; None where they cannot be counted."""
@@ -75,9 +78,15 @@ class Account:
         """Whether rows of several models make one value."""
         return any_of([self._value(each) > 0 for each in several_models(self.metric, self._plan)])
 
+    def beside(self, points: pl.LazyFrame, facts: Mapping[str, pl.Expr]) -> pl.LazyFrame:
+        """Points of the groups, with facts of the group of each."""
+        if not any(fact.meta.root_names() for fact in facts.values()):
+            return points.with_columns(**facts)
+        return matched(points, self._plan.groups().select(*self._plan.by, **facts), self._plan.by, how="left")
+
     def result(self) -> Result:
         """The columns that tell of it."""
-        return Result(self.name, self.value, self._counts)
+        return Result(self.name, self.value, self._counted() if self._is_tidy else {})
 
     def _counted(self) -> dict[str, pl.Expr | None]:
         parts = {part.key: part for _, part in _by_target(self.metric)}

@@ -317,7 +317,15 @@ def table_with_ends(
     flag = intervals.flag_of(metric, interval, known[_IS_POOLED], known.get(_CLUSTERS), **intervals.rare(metric))
     flag = pl.when(_is_number(result)).then(flag)
     columns = [*_ends(result, interval), flag]
-    return account.beside(intervals.table(), facts), [value.alias(name), *map(pl.Expr.alias, columns, ENDS.names())]
+    table = _with_facts(intervals.table(), account.plan, facts)
+    return table, [value.alias(name), *map(pl.Expr.alias, columns, ENDS.names())]
+
+
+def _with_facts(points: pl.LazyFrame, groups: Plan, facts: Mapping[str, pl.Expr]) -> pl.LazyFrame:
+    """Points of groups, with facts of the group of each."""
+    if not any(fact.meta.root_names() for fact in facts.values()):
+        return points.with_columns(**facts)
+    return matched(points, groups.groups().select(*groups.by, **facts), groups.by, how="left")
 
 
 def _columns(intervals: Sequence[T], step: Callable[[T], list[pl.Expr]]) -> list[pl.Expr]:

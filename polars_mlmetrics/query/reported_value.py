@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -11,7 +11,6 @@ import polars as pl
 from polars_mlmetrics.data.door import check_columns
 from polars_mlmetrics.data.expressions import any_of, is_one_of
 from polars_mlmetrics.data.roles import MODEL, Table
-from polars_mlmetrics.engine.folds import matched
 from polars_mlmetrics.engine.plan import Plan
 from polars_mlmetrics.engine.state_table import StateTable
 from polars_mlmetrics.engine.values import Columns
@@ -47,7 +46,7 @@ class Account:
     def __init__(self, metric: Node, plan: Plan, min_samples: int | None = None, *, tidy: bool = False) -> None:
         self.metric = metric
         self.name = metric.output_name
-        self._plan = plan
+        self.plan = plan
         self._is_of_units = any(measure.per for measure in metric.measures())
         counts = all(measure.declaration.counts for measure in metric.measures())
         self._min_samples = None if counts else min_samples
@@ -68,7 +67,7 @@ class Account:
 
         def clusters(counts: RowCounts) -> pl.Expr | None:
             counted = counts.clusters(cluster)
-            can_count = all(column in self._plan.schema for column in cluster) and self._plan.can_answer(counted)
+            can_count = all(column in self.plan.schema for column in cluster) and self.plan.can_answer(counted)
             return self._value(counted) if can_count else None
 
         return self._over_parts(self.metric, clusters, pl.min_horizontal, pl.min_horizontal)
@@ -76,13 +75,7 @@ class Account:
     @cached_property
     def is_pooled(self) -> pl.Expr:
         """Whether rows of several models make one value."""
-        return any_of([self._value(each) > 0 for each in several_models(self.metric, self._plan)])
-
-    def beside(self, points: pl.LazyFrame, facts: Mapping[str, pl.Expr]) -> pl.LazyFrame:
-        """Points of the groups, with facts of the group of each."""
-        if not any(fact.meta.root_names() for fact in facts.values()):
-            return points.with_columns(**facts)
-        return matched(points, self._plan.groups().select(*self._plan.by, **facts), self._plan.by, how="left")
+        return any_of([self._value(each) > 0 for each in several_models(self.metric, self.plan)])
 
     def result(self) -> Result:
         """The columns that tell of it."""
@@ -102,15 +95,15 @@ class Account:
 
     def _counted_of_groups(self, parts: Iterable[Planned]) -> dict[str, pl.Expr | None]:
         """Counts that only a value of several units has."""
-        added = [self._plan.add(part) for part in parts]
+        added = [self.plan.add(part) for part in parts]
         undefined = pl.sum_horizontal(map(pl.col, dict.fromkeys(columns.undefined_units for columns in added)))
         return {
             "n_split": self._over_parts(self.metric, self._split, pl.max_horizontal, pl.max_horizontal),
-            "n_undefined": self._plan.where_whole(undefined, added),
+            "n_undefined": self.plan.where_whole(undefined, added),
         }
 
     def _value(self, metric: Node) -> pl.Expr:
-        return self._plan.value(metric, _value_in)
+        return self.plan.value(metric, _value_in)
 
     # -- counts: of one measure, and of the parts of a metric together ---------------------------------------------
 
@@ -145,19 +138,19 @@ class Account:
 
     def _used(self, counts: RowCounts) -> pl.Expr:
         # Rows are counted whether or not their samples are whole.
-        return _value_in(counts.used, self._plan.add(counts.used))
+        return _value_in(counts.used, self.plan.add(counts.used))
 
     def _excluded(self, counts: RowCounts) -> pl.Expr:
         """The rows with a null in a role, and those without a key of the metric's own unit."""
-        return _value_in(counts.in_scope, self._plan.add(counts.in_scope)) - self._used(counts)
+        return _value_in(counts.in_scope, self.plan.add(counts.in_scope)) - self._used(counts)
 
     def _split(self, counts: RowCounts) -> pl.Expr | None:
-        known = can_count_samples(counts, self._plan)
-        return self._plan.source.n_split(counts.measure.table.sample) if known else None
+        known = can_count_samples(counts, self.plan)
+        return self.plan.source.n_split(counts.measure.table.sample) if known else None
 
     def _samples(self, counts: RowCounts) -> pl.Expr | None:
         # Where samples are asked for, the lack of them is an error.
-        if self._min_samples is None and not can_count_samples(counts, self._plan):
+        if self._min_samples is None and not can_count_samples(counts, self.plan):
             return None
         return self._value(counts.samples)
 
@@ -197,7 +190,7 @@ class Account:
         counted = [] if self._min_samples is None else [each.samples for each in counts]
         several = [
             Cause(pl.col(reason).is_not_null(), pl.lit(name) + pl.col(reason), of_whole=True)
-            for reason in self._plan.reasons_of(self._plan.add(each) for each in (part, *counted))
+            for reason in self.plan.reasons_of(self.plan.add(each) for each in (part, *counted))
         ]
         # With `undefined=` no rows have a value too, so they are not why there is none.
         has_value = any(measure.undefined is not None for measure in part.measures())
@@ -231,7 +224,7 @@ class Account:
         unit = part.grain if isinstance(part, Measure) else "target"
         if unit == "group" or self._is_of_units:
             return pl.lit(name + when)
-        units = pl.col(self._plan.add(part).undefined_units)
+        units = pl.col(self.plan.add(part).undefined_units)
         why = "" if reasons[1:] else f": {when}"
         return (
             pl.when(units == 0)

@@ -44,6 +44,7 @@ from polars_mlmetrics.formula.statistic import Statistic
 from polars_mlmetrics.formula.unit import Unit
 from polars_mlmetrics.intervals.intervals import table_with_ends
 from polars_mlmetrics.query.question import Question
+from polars_mlmetrics.query.reported_value import Account
 from polars_mlmetrics.query.results import ResultColumns
 from polars_mlmetrics.query.source import source_of
 
@@ -131,7 +132,8 @@ class MetricCurve:
         at = metric.each(at_threshold)
         source = self._of_counts(at) or self._of_rows(at, self.points)
         plan = Plan(source, [*self.by, THRESHOLD], self._readings)
-        groups, values = table_with_ends(plan, "value", at, self.question.confidence)
+        account = Account(metric, Plan(self.question.source, self.by, self.question.query.readings))
+        groups, values = table_with_ends(plan, "value", at, self.question.confidence, account)
         table = groups.select(*self.by, THRESHOLD, *values).cast({"value": pl.Float64})
         # Without a threshold there is no value: NaN where the curve is broken.
         rest = self.points.filter(pl.col(THRESHOLD).is_null())
@@ -347,7 +349,7 @@ class MetricCurve:
 
 def counted_by_flags(metric: Node) -> list[Measure]:
     """The counts of rows by which flags judge the intervals of a metric."""
-    return [each for counts in counts_in(metric) for each in (counts.positives, counts.used) if each]
+    return [each for counts in counts_in(metric) for each in (counts.positives, counts.used, counts.weight) if each]
 
 
 def broken_in(reader: FormulaReader) -> set[str]:

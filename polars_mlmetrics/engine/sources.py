@@ -227,7 +227,9 @@ class LogSource(Source):
 
     def _sharing(self, partials: Sequence[Mergeable], by: list[str]) -> list[Partial]:
         """A group, its labels and its few runs (bins): all can be merged from one fold of the rows."""
-        able = [each for each in partials if isinstance(each, Partial) and each.keys in ([], [self.label])]
+        # Samples, whose column may be that of the labels too, are merged from no fold of rows.
+        able = [each for each in partials if isinstance(each, Partial) and each.grain != "sample"]
+        able = [each for each in able if each.keys in ([], [self.label])]
         able = [each for each in able if each.windows <= {"sample"}]
         # With buckets one fold at all keys would be long.
         run = None if BUCKET in by else next((each.run for each in able if each.has_few_runs), None)

@@ -104,12 +104,12 @@ def is_on_command_line() -> bool:
     return Spelling.options is not None
 
 
-def typed(parameter: str, value: object = "") -> str:
+def typed(parameter: str, *value: object) -> str:
     """A parameter as it is typed where the call came from: `by='model'` in Python, `--by model` to a command."""
     option = (Spelling.options or {}).get(parameter)
     if option is None:
-        return f"{parameter}={value if value == '' else repr(value)}"
-    return option if value == "" or isinstance(value, bool) else f"{option} {value}"
+        return f"{parameter}={''.join(map(repr, value))}"
+    return " ".join([option, *(str(each) for each in value if not isinstance(each, bool))])
 
 
 def at_callers_line(function: Function) -> Function:

@@ -14,6 +14,7 @@ from unittest import mock
 import polars as pl
 
 from polars_mlmetrics.analysis.evaluate import evaluate
+from polars_mlmetrics.data.expressions import any_of
 from polars_mlmetrics.errors import ParameterError
 from polars_mlmetrics.formula.averages import AverageName
 from polars_mlmetrics.formula.measure import Measure
@@ -99,9 +100,8 @@ TRUTHS: dict[str, list[Any]] = {
 }
 """Values for what a formula may read at the door."""
 
-
 OWN: tuple[list[float], ...] = ([0.5, 1.0, 3.0], [0.0, 1.0])
-"""Values for columns that play no role: the first of these of which none is broken to the metric."""
+"""Values for columns that play no role: those of which fewer are broken to the metric."""
 
 MAY_BE_BROKEN = ("several true labels", "frame")
 """The tables that may have no value although no row of theirs is broken by itself."""
@@ -113,7 +113,7 @@ def _tables(measure: Measure) -> dict[str, pl.DataFrame]:
         "several true labels": many,
         "one true label": one,
         "one row": many.head(1),
-        "one label": one.gather_every(len(LABELS)),
+        "one label": one.filter(pl.col(measure.table.label) == LABELS[0]),
         "no weight": one.with_columns(weight=pl.lit(0.0)),
     }
 
@@ -128,6 +128,8 @@ def _made(measure: Measure, *, one_true: bool) -> pl.DataFrame:
     drawn = {"truth": random.choices(truths, k=rows), "score": random.choices(scores, k=rows)}
     if one_true and truths == TRUTHS["truth"]:
         drawn["truth"] = [int(label == true) for true in "abcabc" for label in LABELS]
+    elif one_true and truths == TRUTHS["real"] and measure.grain == "sample":
+        drawn["truth"] = [truth for truth in random.choices(truths, k=len(samples)) for _ in LABELS]
     columns: dict[str, list[Any]] = {
         **{key: [sample for sample in samples for _ in LABELS] for key in table.sample},
         table.label: [label for _ in samples for label in LABELS],
@@ -136,14 +138,16 @@ def _made(measure: Measure, *, one_true: bool) -> pl.DataFrame:
     }
     own = [name for name in _others(measure) if name not in columns]
     tables = [pl.DataFrame(columns | {name: random.choices(values, k=rows) for name in own}) for values in OWN]
-    return next((table for table in tables if not _breaks(measure, own, table)), tables[0])
+    sound = max((table.filter(~_is_broken(measure)) for table in tables), key=len)
+    if sound.is_empty():
+        raise ParameterError(f"check_metric makes no row that is not broken to {measure!r}: pass a frame.")
+    # Averages of two labels alone are of its first row too.
+    return sound.sort(table.label, maintain_order=True)
 
 
-def _breaks(measure: Measure, columns: list[str], table: pl.DataFrame) -> bool:
-    """Whether a table has rows that the metric itself calls broken for what is in these columns."""
-    guards = [guard for guard in measure.probe.door.guards.values() if guard is not None]
-    own = [guard.any() for guard in guards if set(guard.meta.root_names()) <= {*columns}]
-    return any(table.select(guard).item() for guard in own)
+def _is_broken(measure: Measure) -> pl.Expr:
+    """Whether the metric itself calls a row broken."""
+    return any_of([guard.fill_null(False) for guard in measure.probe.door.guards.values() if guard is not None])
 
 
 def _others(measure: Measure) -> list[str]:
@@ -258,8 +262,9 @@ def _of_whole_rows_it_is_no_nan(subject: Subject) -> Iterator[str]:
         if not subject.rows().schema[column].is_numeric():
             continue
         for how, change in {"a 0": _with_a(0, column), "nothing but 0": _with_zeros(column)}.items():
+            broken = subject.rows(change).filter(_is_broken(subject.measure))[TABLE].to_list()
             for name, value in subject.after(change).items():
-                if _is_nan(value) and not _is_nan(subject.values.get(name)):
+                if _is_nan(value) and not _is_nan(subject.values.get(name)) and name not in broken:
                     yield f"with {how} in column {column!r}, the table {name!r} gives NaN. {DIVIDE}"
 
 
@@ -348,10 +353,7 @@ def _undefined_is_filled(subject: Subject) -> Iterator[str]:
 def _of_no_rows_it_is_nothing(subject: Subject) -> Iterator[str]:
     nothing = 0 if subject.measure.declaration.counts else subject.measure.undefined
     rows = subject.rows().clear()
-    values = {
-        "an expression": rows.select(subject.metric).item(),
-        "evaluate": evaluate(rows, subject.metric).item(),
-    }
+    values = {"an expression": rows.select(subject.metric).item(), "evaluate": evaluate(rows, subject.metric).item()}
     for reading, value in values.items():
         if value != nothing:
             yield f"of no rows, {reading} gives {value!r}, not {nothing!r}"

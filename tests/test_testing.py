@@ -49,6 +49,12 @@ GOOD = [
     mlm.mean("latency"),
     mlm.share("ok"),
     mlm.share(pl.col("latency") > 0.7),
+    mlm.crps(),
+    mlm.crps(fair=True),
+    mlm.gamma_deviance(),
+    mlm.interval_score("low", "high"),
+    mlm.wis("level"),
+    mlm.err(max_grade=1),
 ]
 
 
@@ -56,6 +62,16 @@ GOOD = [
 @pytest.mark.parametrize("metric", GOOD, ids=repr)
 def test_metrics_of_the_catalogue_pass(metric: mlm.Metric) -> None:
     check_metric(metric)
+
+
+def test_a_metric_for_which_no_row_is_made() -> None:
+    def far(u: mlm.Unit) -> pl.Expr:
+        """The mean score, of scores of 1000 and more."""
+        u.breaks_on("near", u.score < 1000)
+        return u.per_row(u.sum("score", u.score))
+
+    with pytest.raises(mlm.ParameterError, match="no row that is not broken to far"):
+        check_metric(declared(far, range=(0, math.inf)))
 
 
 def test_columns_that_play_the_roles_may_have_other_names() -> None:

@@ -9,9 +9,10 @@ import polars as pl
 
 from polars_mlmetrics.curves.coded_groups import by_code
 from polars_mlmetrics.curves.elsewhere import value_elsewhere
+from polars_mlmetrics.curves.metric_thresholds import check_has_thresholds, decisions_of, is_by_label
 from polars_mlmetrics.curves.rank_curves import BROKEN, N_ROWS, points_of
 from polars_mlmetrics.curves.stored_bins import BYTES_A_ROW, cells_of, check_has_bins
-from polars_mlmetrics.curves.threshold_curves import MetricCurve, check_has_thresholds, decisions_of, is_by_label
+from polars_mlmetrics.curves.threshold_curves import MetricCurve
 from polars_mlmetrics.data.door import check_columns
 from polars_mlmetrics.data.expressions import is_row_wise
 from polars_mlmetrics.data.frames import AnyFrame, as_given, as_given_later, schema_of
@@ -144,11 +145,12 @@ def best_threshold(
         query = replace(query, by=[*query.by, KeyColumn(query.roles.label, query.roles.label)])
     names = COLUMNS.names() + ([] if folds is None else ELSEWHERE.names())
     query.check_names(names)
-    _check_bins(metric, bins, passes, question)
+    [tree] = (each.each(_of_one_label) if per else each for each in query.metrics)
+    _check_bins(tree, bins, passes, question)
     split = question.with_passes(passes, memory, progress=progress)
 
     def of_grouping(question: Question, by: list[str]) -> pl.LazyFrame:
-        return _of_grouping(question, by, folds, bins, end)
+        return _of_grouping(question, by, tree, folds, bins, end)
 
     def table_of(question: Question) -> pl.LazyFrame:
         table = stacked(query, lambda by: by_code(question, by, of_grouping), names)
@@ -172,10 +174,10 @@ def _best_end(metric: Metric, best: Best | None) -> Best:
     return end
 
 
-def _check_bins(metric: Metric, bins: int | None, passes: Any, question: Question) -> None:
+def _check_bins(metric: Node, bins: int | None, passes: Any, question: Question) -> None:
     """Refuse passes without bins, which a metric that is the value of one point has itself."""
     check_parameter("best_threshold", "bins", bins, Count | None)
-    measure = without_name(metric.tree)
+    measure = without_name(metric)
     if not _is_of_one_point(measure):
         bytes_a_row = BYTES_OF_LABELS if is_by_label(measure) else BYTES_A_ROW
         check_has_bins("best_threshold", passes, bins, question, bytes_a_row=bytes_a_row)
@@ -197,9 +199,17 @@ def _chosen(frame: Any, where: Any, schema: pl.Schema, *, is_of_state: bool) -> 
     return frame.filter(where)
 
 
-def _of_grouping(question: Question, by: list[str], folds: int | None, bins: int | None, end: Best) -> pl.LazyFrame:
+def _of_one_label(measure: Measure) -> Measure:
+    """The measure of the rows of one label: their mean over labels is their value, and takes no table of labels."""
+    is_mean = measure.parameters.get("average") == "macro" and measure.labels is None
+    return replace(measure, parameters={**measure.parameters, "average": "micro"}) if is_mean else measure
+
+
+def _of_grouping(
+    question: Question, by: list[str], metric: Node, folds: int | None, bins: int | None, end: Best
+) -> pl.LazyFrame:
     """One row a group: the best threshold, the value there and, with folds, the value elsewhere."""
-    [metric], value = question.query.metrics, pl.col("value")
+    value = pl.col("value")
     best = _best_of(end, by, *_tried(question, by, metric, bins))
     if folds is None:
         return best

@@ -10,6 +10,7 @@ import polars as pl
 
 from polars_mlmetrics.curves import calibration_curves, decision_curves, rank_curves, threshold_curves
 from polars_mlmetrics.curves.coded_groups import by_code
+from polars_mlmetrics.curves.metric_thresholds import check_has_thresholds
 from polars_mlmetrics.curves.stored_bins import check_has_bins
 from polars_mlmetrics.data.frames import AnyFrame, Names, as_given, as_given_later, schema_of
 from polars_mlmetrics.data.roles import Roles
@@ -170,7 +171,9 @@ def _check(kind: Any, metrics: Sequence[Any], ci: Level | None) -> None:
             f"Leave out {typed('ci')}, or ask for {typed('kind', 'threshold')}, where each metric has one."
         )
     if metrics and kind != "threshold":
-        raise ParameterError(f"a curve of kind {kind!r} takes no metrics: {metrics[0]!r} is for kind='threshold'.")
+        raise ParameterError(
+            f"a curve of kind {kind!r} takes no metrics: {metrics[0]!r} is for {typed('kind', 'threshold')}."
+        )
     if kind == "threshold" and not metrics:
         raise ParameterError("a curve of kind 'threshold' needs metrics: curve(log, 'threshold', mlm.f1()).")
 
@@ -181,7 +184,7 @@ def _planned(
     """The columns of a kind, and the function that gives them for a grouping."""
     if kind == "threshold":
         for metric in question.query.metrics:
-            threshold_curves.check_has_thresholds("curve", metric, question.query)
+            check_has_thresholds("curve", metric, question.query)
         columns, of_grouping = threshold_curves.COLUMNS, partial(threshold_curves.curve_of_metrics, bins=bins, n=points)
         return columns, lambda by: by_code(question, by, of_grouping)
     if kind == "decision":

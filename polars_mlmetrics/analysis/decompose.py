@@ -8,7 +8,7 @@ from polars_mlmetrics.contrasts.mix import MixAndRate, RatioMix, weight_in
 from polars_mlmetrics.contrasts.reweighted import ReweightedMix
 from polars_mlmetrics.data.frames import AnyFrame, Names, as_given_later
 from polars_mlmetrics.data.roles import Roles
-from polars_mlmetrics.errors import NameCollisionError, ParameterError, at_callers_line
+from polars_mlmetrics.errors import NameCollisionError, ParameterError, at_callers_line, typed
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.intervals.kinds import core_of
 from polars_mlmetrics.query.keys import AnyKey, Key, Keys, listed
@@ -127,7 +127,8 @@ def decompose(
         raise ParameterError("decompose needs slices: pass over=, a column or a list of columns.")
     if isinstance(between, str) and between in [key for key in (*groups, *slices) if isinstance(key, str)]:
         raise NameCollisionError(
-            f"{between!r} is between=, the column that tells the sides apart: leave it out of over= and by=."
+            f"{between!r} is {typed('between')}, the column that tells the sides apart: leave it out of "
+            f"{typed('over')} and {typed('by')}."
         )
     keys = [*groups, between]
     question = Question.read(DECOMPOSE, frame, [metric], keys, [slices], ci=ci, cluster=cluster, roles=roles)

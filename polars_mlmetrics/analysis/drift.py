@@ -36,7 +36,7 @@ from polars_mlmetrics.engine.buckets import BUCKETS
 from polars_mlmetrics.engine.covers import Covers
 from polars_mlmetrics.engine.folds import BUCKET, fold, matched
 from polars_mlmetrics.engine.passes import Passes
-from polars_mlmetrics.errors import ParameterError, at_callers_line
+from polars_mlmetrics.errors import ParameterError, at_callers_line, typed
 from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.formula.parameters import Above, check_parameter
 from polars_mlmetrics.intervals.interval import FEW_BUCKETS, few_decide
@@ -190,7 +190,9 @@ def drift(
     query = Query.read(DRIFT, frame, [pl.len()], [*listed(by), between], slices, roles, schema=schema)
     scored = ScoredRows(query, bound, cluster)
     if passes == "files":
-        raise ParameterError("drift: parts are ranges of scores, and 'files' are none: pass passes='auto'.")
+        raise ParameterError(
+            f"drift: parts are ranges of scores, and 'files' are none: pass {typed('passes', 'auto')}."
+        )
     split = passes_over(query.frame, scored.of, [SCORE], passes, memory, progress=progress)
     found = Drift(query, baseline, bins, scored, split)
     return as_given_later(frame, found.table, found.empty)

@@ -279,7 +279,9 @@ def sign_of(metric: Metric, worse: Any) -> int:
     """1 where low values are bad, -1 where high ones are."""
     check_parameter("find_slices", "worse", worse, Literal["low", "high"] | None)
     if worse is None and metric.best is None:
-        raise MetricError(f"{metric.output_name} has no direction: pass worse='low' or worse='high'.")
+        raise MetricError(
+            f"{metric.output_name} has no direction: pass {typed('worse', 'low')} or {typed('worse', 'high')}."
+        )
     return 1 if worse == "low" or (worse is None and metric.best == "max") else -1
 
 

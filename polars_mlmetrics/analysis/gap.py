@@ -208,7 +208,7 @@ class Gaps:
         plan = Plan(self._source, [key.column for key in self._query.by], self._query.readings)
         metrics = [Between(metric, plan, self._by, self._confidence) for metric in self._query.metrics]
         judged = [between for between in metrics if between.has_interval]
-        groups = plan.groups().with_columns(slice_text(self._query, self._over).alias(TEXT))
+        groups = plan.groups().with_columns(slice_text(self._query, self._over, apart=True).alias(TEXT))
         tables = [groups.select(*plan.by, TEXT, *between.columns) for between in metrics]
         if judged:
             tables += without_each(plan, [between.core for between in judged], self._by, self._confidence)

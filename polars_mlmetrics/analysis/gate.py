@@ -131,19 +131,13 @@ def gate(
     check_parameter("gate", "on_flag", on_flag, OnFlag)
     check_parameter("gate", "min_samples", min_samples, Count | None)
     schema = schema_of(table, "gate")
-    keys = list(takewhile(lambda name: not is_value(name, schema[name]), schema))
-    _check_keys(keys, schema)
+    rows, gone, keys = with_baseline(table, baseline)
     counted = PAIRED if PAIRED in schema else "n_samples"
     too_few = []
     if min_samples is not None:
         check_columns([counted], schema, what="min_samples needs n_samples(): column")
         reason = pl.format(f"{counted} is {{}}, fewer than {min_samples}", counted)
         too_few.append(Case(pl.col(counted) < min_samples, "skip", reason))
-    rows = _read(table, keys, "table")
-    gone = rows.select(keys).clear()
-    if baseline is not None:
-        _check_baseline(baseline, keys, schema)
-        rows, gone = _joined(rows, _read(baseline, keys, "baseline"), keys)
     parts = []
     for rule in read_rules(rules, rows.schema, has_baseline=baseline is not None):
         _check_ends(rule, rows)
@@ -153,6 +147,18 @@ def gate(
 
 
 # -- the table, and the baseline's columns -----------------------------------------------------------------------------
+
+
+def with_baseline(table: Frame, baseline: Frame | None) -> tuple[pl.DataFrame, pl.DataFrame, list[str]]:
+    """The rows of a table with the columns of the baseline, the keys that only the baseline has, and their names."""
+    schema = table.collect_schema()
+    keys = list(takewhile(lambda name: not is_value(name, schema[name]), schema))
+    _check_keys(keys, schema)
+    rows = _read(table, keys, "table")
+    if baseline is None:
+        return rows, rows.select(keys).clear(), keys
+    _check_baseline(baseline, keys, schema)
+    return *_joined(rows, _read(baseline, keys, "baseline"), keys), keys
 
 
 def is_value(name: str, dtype: pl.DataType) -> bool:

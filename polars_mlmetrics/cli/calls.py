@@ -13,17 +13,8 @@ from typing import Any, Self
 import polars as pl
 
 WIDTH = 88
-OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-}
+OPERATORS = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge", "+": "add", "-": "sub", "*": "mul"}
+"""The operators of rules and conditions, and their functions in Python's `operator`."""
 
 
 class Code:
@@ -126,7 +117,8 @@ class Lambda(Code):
 
 
 def call(function: Callable[..., Any], *given: Any, **named: Any) -> Call:
-    """A call of a public function of the library."""
+    """A call of a public function of the library. What is None is left out: nobody gave it."""
+    named = {name: value for name, value in named.items() if value is not None}
     return Call(f"mlm.{function.__name__}", function, given, named)
 
 
@@ -148,7 +140,7 @@ def dtype_code(dtype: pl.DataType) -> Code:
 def operation(left: Any, sign: str, right: Any) -> Code:
     """Two parts and an operator between them."""
     one, other = code_of(left), code_of(right)
-    return Code(f"{one.text} {sign} {other.text}", lambda: OPERATORS[sign](one.value, other.value))
+    return Code(f"{one.text} {sign} {other.text}", lambda: getattr(operator, OPERATORS[sign])(one.value, other.value))
 
 
 def code_of(value: Any) -> Code:
@@ -172,11 +164,7 @@ def text_of(value: Any) -> str:
 
 
 IMPORTS = {
-    "datetime": "import datetime",
-    "pathlib": "import pathlib",
-    "sys": "import sys",
-    "tomllib": "import tomllib",
-    "zoneinfo": "import zoneinfo",
+    **{name: f"import {name}" for name in ("datetime", "pathlib", "sys", "tomllib", "zoneinfo")},
     "pl": "import polars as pl",
     "mlm": "import polars_mlmetrics as mlm",
 }

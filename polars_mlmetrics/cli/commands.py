@@ -21,6 +21,7 @@ from polars_mlmetrics.cli.expected import OWN_PROBLEMS
 from polars_mlmetrics.cli.gates import gate_of, gate_of_file, gates_in
 from polars_mlmetrics.cli.logs import given_paths, log_of, log_or_state, models_of, preparation, states_of
 from polars_mlmetrics.cli.metric_texts import metrics_in
+from polars_mlmetrics.cli.prepare import Preparation
 from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.data.roles import MODEL
 from polars_mlmetrics.errors import ParameterError
@@ -48,28 +49,21 @@ def call_of(settings: Settings) -> Call:
 
 
 def _check(settings: Settings) -> Call:
-    named = settings.keywords(check, but=["ignore"])
-    metrics = metrics_in(settings)
+    ignored = [name for name in settings.get("ignore") or [] if name not in OWN_PROBLEMS and "=" not in name]
     # A file that serves other commands names their cluster.
-    has_cluster = "cluster" in settings.file and settings.get("slices")
-    given = [name for name in settings.get("ignore") or [] if name not in OWN_PROBLEMS and "=" not in name]
-    ignored = [*given, *(["cluster_unused"] if has_cluster else [])]
-    named |= {"metrics": metrics} if metrics else {}
-    return call(check, log_of(settings), **named, **({"ignore": ignored} if ignored else {}))
+    ignored += ["cluster_unused"] if "cluster" in settings.file and settings.get("slices") else []
+    named = settings.keywords(check, ["ignore"])
+    return call(check, log_of(settings), **named, metrics=metrics_in(settings) or None, ignore=ignored or None)
 
 
 def _evaluate(settings: Settings) -> Call:
     return call(evaluate, log_of(settings), *_metrics(settings), **settings.keywords(evaluate)).method("collect")
 
 
-def _of_models(
-    settings: Settings, verb: Callable[..., Any], *given: Any, has_baseline: bool = True, **named: Any
-) -> Call:
+def _of_models(settings: Settings, verb: Callable[..., Any], *given: Any, gate: Code | None = None, **how: Any) -> Call:
     """The call of a verb that tells models apart: of a log, or of the states that hold its options."""
     log, own = log_or_state(settings)
-    models = models_of(log, settings, has_baseline=has_baseline)
-    but = ["by", *named.pop("but", [])]
-    return call(verb, log, *given, **(named | models | settings.keywords(verb, own, but=but)))
+    return call(verb, log, *given, **({"gate": gate} | models_of(log, own, **how) | own.keywords(verb, ["by"])))
 
 
 def _compare(settings: Settings) -> Call:
@@ -83,19 +77,18 @@ def _rank(settings: Settings) -> Call:
 def _gap(settings: Settings) -> Call:
     log, own = log_or_state(settings)
     metrics = _metrics(settings)
-    given = metrics[0] if len(metrics) == 1 else metrics
-    return call(gap, log, given, **settings.keywords(gap, own)).method("collect")
+    return call(gap, log, metrics[0] if len(metrics) == 1 else metrics, **own.keywords(gap)).method("collect")
 
 
 def _decompose(settings: Settings) -> Call:
-    return _of_models(settings, decompose, _one_metric(settings), between=MODEL).method("collect")
+    return _of_models(settings, decompose, _one_metric(settings), usual=MODEL).method("collect")
 
 
 def _drift(settings: Settings) -> Call:
     # A file that serves other commands may read a log file by file, which are no ranges of scores.
-    by_file = settings.file.get("passes") == "files" and settings.options["passes"] is None
-    but = ["passes", "memory"] if by_file else []
-    return _of_models(settings, drift, between=MODEL, but=but).method("collect")
+    if settings.file.get("passes") == "files":
+        settings = settings.without("passes", "memory")
+    return _of_models(settings, drift, usual=MODEL).method("collect")
 
 
 def _one_metric(settings: Settings) -> Code:
@@ -108,44 +101,35 @@ def _one_metric(settings: Settings) -> Code:
 
 
 def _slices(settings: Settings) -> Call:
-    log, own = log_or_state(settings)
-    metric = _one_metric(settings)
+    metric, (log, own) = _one_metric(settings), log_or_state(settings)
     # A file that serves other commands may have a baseline: slices that became worse are found where one is typed.
-    is_change = settings.options["baseline"] is not None
-    named = settings.keywords(find_slices, own, but=["features", *([] if is_change else ["pairs"])])
-    if is_change:
-        change = models_of(log, settings)
-        named |= {name: change[name] for name in ("between", "baseline") if name in change}
+    change = models_of(log, own) if settings.options["baseline"] is not None else {}
+    named = own.keywords(find_slices, ["features", *([] if change else ["pairs"])])
+    named |= {name: change.get(name) for name in ("between", "baseline")}
     return call(find_slices, log, metric, settings.get("features"), **named)
 
 
 def _curve(settings: Settings) -> Call:
     kind, (log, own) = settings.get("kind"), log_or_state(settings)
-    metrics = metrics_in(settings) if kind == "threshold" or settings.options["metrics"] else []
+    metrics = _metrics(settings) if kind == "threshold" or settings.options["metrics"] else []
     # A file that serves other commands has intervals, clusters and passes, which not every curve takes.
-    is_typed = {name: settings.options[name] is not None for name in ("ci", "cluster", "passes")}
-    has_ci = is_typed["ci"] or (kind in WITH_INTERVALS and settings.get("ci") is not None)
-    is_split = is_typed["passes"] or kind in OF_BINS or settings.get("bins") is not None
-    takes = {"ci": has_ci, "cluster": has_ci or is_typed["cluster"]}
-    takes |= dict.fromkeys(("passes", "memory", "progress"), is_split)
-    but = [name for name, is_taken in takes.items() if not is_taken]
-    return call(curve, log, kind, *metrics, **settings.keywords(curve, own, but=but)).method("collect")
+    is_split = kind in OF_BINS or settings.get("bins") is not None
+    unused = [*(() if kind in WITH_INTERVALS else ("ci", "cluster")), *(() if is_split else ("passes", "memory"))]
+    but = [] if is_split or settings.options["passes"] is not None else ["progress"]
+    return call(curve, log, kind, *metrics, **own.without(*unused).keywords(curve, but)).method("collect")
 
 
 def _state(settings: Settings) -> Call:
-    made = call(state, log_of(settings), *_metrics(settings), **settings.keywords(state), **_paired(settings))
+    between = settings.options["between"]  # a file has that of other commands
+    made = call(state, log_of(settings), *_metrics(settings), **settings.keywords(state), between=between)
     file = settings.get("output")
-    return call(write_state, made, file, **settings.keywords(write_state), **settings.opened(file))
-
-
-def _paired(settings: Settings) -> dict[str, Any]:
-    """The column of the models that a state is to compare: a file has that of other commands."""
-    return {"between": settings.options["between"]} if settings.options["between"] else {}
+    named = settings.keywords(write_state) | {"prepare_version": Preparation(settings).version}
+    return call(write_state, made, file, **named, **settings.opened(file))
 
 
 def _update(settings: Settings) -> Call:
     paths, folder = settings.get("logs"), settings.get("into")
-    named = settings.keywords(update_states) | _paired(settings) | preparation(settings)
+    named = settings.keywords(update_states) | {"between": settings.options["between"]} | preparation(settings)
     named |= settings.opened(*paths, folder)
     return call(update_states, given_paths(settings), folder, *_metrics(settings), **named)
 
@@ -158,8 +142,7 @@ def _finish(settings: Settings) -> Call:
 def _report(settings: Settings) -> Call:
     metrics = metrics_in(settings)
     has_baseline, rules = settings.get("baseline") is not None, gate_of_file(settings)
-    gate = {} if rules is None else {"gate": rules}
-    return _of_models(settings, report, *([metrics] if metrics else []), has_baseline=has_baseline, **gate)
+    return _of_models(settings, report, *([metrics] if metrics else []), has_baseline=has_baseline, gate=rules)
 
 
 def _metrics(settings: Settings) -> list[Code]:

@@ -13,6 +13,8 @@ import polars as pl
 from polars_mlmetrics.cli.calls import Code, col, operation
 from polars_mlmetrics.cli.settings import CONDITION
 from polars_mlmetrics.data.door import check_columns
+from polars_mlmetrics.data.frames import is_state
+from polars_mlmetrics.engine.contents import Contents
 from polars_mlmetrics.errors import ColumnError, ParameterError
 
 
@@ -20,8 +22,13 @@ def where(log: Code, conditions: Sequence[Any]) -> Code:
     """The rows for which all conditions hold."""
     if not conditions:
         return log
-    schema = log.value.collect_schema()
+    schema = columns_of(log.value.collect_schema())
     return log.method("filter", *(condition(text, schema) for text in conditions))
+
+
+def columns_of(schema: pl.Schema) -> pl.Schema:
+    """The columns of a log, or of the groups of a state: its other columns are statistics."""
+    return pl.Schema({name: schema[name] for name in Contents.of(schema).by}) if is_state(schema) else schema
 
 
 def condition(text: Any, schema: pl.Schema) -> Code:

@@ -9,10 +9,9 @@ from typing import NamedTuple
 
 import polars as pl
 
+from polars_mlmetrics.cli.conditions import columns_of
 from polars_mlmetrics.cli.settings import CONDITION, Settings
 from polars_mlmetrics.data.door import check_columns
-from polars_mlmetrics.data.frames import is_state
-from polars_mlmetrics.engine.contents import Contents
 from polars_mlmetrics.errors import ParameterError
 
 OWN_PROBLEMS = (
@@ -27,16 +26,12 @@ FILE = "file"
 
 
 class Missing(NamedTuple):
-    """The values of a key that a rule names, and those of them that no row has."""
+    """Values of a key that no row has, of those that a rule names."""
 
     column: str
-    wanted: Sequence[str]
-    lacking: Sequence[str]
-
-    @property
-    def places(self) -> list[str]:
-        """The values with their key."""
-        return [f"{self.column}={value}" for value in self.lacking]
+    places: list[str]
+    """The values with their key."""
+    n_wanted: int
 
 
 def missing_in(frame: pl.LazyFrame, files: Sequence[str], settings: Settings, bad: Sequence[str] = ()) -> list[Missing]:
@@ -44,10 +39,7 @@ def missing_in(frame: pl.LazyFrame, files: Sequence[str], settings: Settings, ba
 
     A bad file has a problem of its own, and so no value that stands in its name is missed.
     """
-    found, schema = [], frame.collect_schema()
-    if is_state(schema):  # of whose columns only the groups are those of a log
-        frame = frame.select(Contents.of(schema).by)
-        schema = frame.collect_schema()
+    found, schema = [], columns_of(frame.collect_schema())
     accepted = settings.options.get("ignore") or settings.file.get("ignore") or []
     with settings.naming("expect"):
         for text in settings.get("expect") or []:
@@ -58,10 +50,10 @@ def missing_in(frame: pl.LazyFrame, files: Sequence[str], settings: Settings, ba
                 check_columns([column], schema, what="column of expect")
                 values = pl.col(column).dt.date() if isinstance(schema[column], pl.Datetime) else pl.col(column)
                 seen = set(frame.select(values.cast(pl.String).drop_nulls().unique()).collect().to_series())
-            lacking = [value for value in wanted if value not in seen and f"{column}={value}" not in accepted]
-            lacking = [value for value in lacking if not any(value in name for name in bad)]
-            found.append(Missing(column, wanted, lacking))
-    return [each for each in found if each.lacking]
+            lacking = [value for value in wanted if value not in seen and not any(value in name for name in bad)]
+            places = [f"{column}={value}" for value in lacking]
+            found.append(Missing(column, [place for place in places if place not in accepted], len(wanted)))
+    return [each for each in found if each.places]
 
 
 def _read(text: object) -> tuple[str, list[str]]:

@@ -1,11 +1,11 @@
-"""Problems of the files of a log, all at once: a row of `check` for each file and problem."""
+"""Problems of the files of a log, all at once, and the tables of `check`, `gate` and `update` that name them."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from operator import itemgetter
 from pathlib import PurePath
 from typing import Any
@@ -15,13 +15,16 @@ from polars.exceptions import PanicException, PolarsError
 
 from polars_mlmetrics.adapters.formats import FileReader, kind_of
 from polars_mlmetrics.checks.check import COLUMNS
+from polars_mlmetrics.checks.statuses import STATUS
 from polars_mlmetrics.cli.calls import Call, call
+from polars_mlmetrics.cli.commands import call_of
 from polars_mlmetrics.cli.expected import FILE, Missing, missing_in
+from polars_mlmetrics.cli.gates import gate_of, gates_in, with_numbers
 from polars_mlmetrics.cli.logs import STDIN, files_of, scan_of
 from polars_mlmetrics.cli.prepare import TYPES, Preparation
 from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.data.frames import SOURCE, is_state
-from polars_mlmetrics.data.roles import MODEL, checked_roles
+from polars_mlmetrics.data.roles import MODEL
 from polars_mlmetrics.errors import FileError, MetricError, hides_values, shown_values, some, words_of
 from polars_mlmetrics.formula.arithmetic import ratio
 from polars_mlmetrics.places.finding import AnyFound, places_of
@@ -35,6 +38,12 @@ OF_READ_FILES = ("file_differs", "file_without_rows")
 
 MOST_TEXTS = 4
 """So many texts of a column of numbers are named, for `map`."""
+
+
+def row_of(problem: str, meaning: str, fix: str, places: Sequence[str], n_all: int, **more: str) -> dict[str, Any]:
+    """A row of `check`, whose share is not divided yet."""
+    row = {"severity": "error", "problem": problem, "count": len(places), "share": n_all, "of": "files"}
+    return {**row, "examples": places, "meaning": meaning, "fix": fix, **more}
 
 
 class LogFiles:
@@ -74,8 +83,7 @@ class LogFiles:
     def _add(self, problem: str, file: object, meaning: str, fix: str = "", severity: str = "error") -> None:
         name = PurePath(str(file)).name
         fix = fix or f"skip = [{json.dumps(name, ensure_ascii=False)}]"
-        row = {"severity": severity, "problem": problem, "meaning": meaning, "fix": f"[prepare] {fix}"}
-        self.rows.append({**row, "count": 1, "share": self.n_files, "of": "files", "examples": [str(file)]})
+        self.rows.append(row_of(problem, meaning, f"[prepare] {fix}", [str(file)], self.n_files, severity=severity))
 
     @property
     def names(self) -> list[str]:
@@ -134,18 +142,16 @@ class LogFiles:
         """Files that are not as most files are, once they are prepared."""
         every = {file: self._schema(file) for file in self.readable if str(file.path) not in self.bad}
         schemas = {file: schema for file, schema in every.items() if schema is not None}
-        if not schemas:
-            self._add_unprepared({})
-            return
         # Of several that are as common the first.
         kinds = Counter(tuple(sorted(schema.items(), key=itemgetter(0))) for schema in schemas.values())
-        usual = dict(kinds.most_common(1)[0][0])
+        usual = dict(kinds.most_common(1)[0][0]) if kinds else {}
         self._add_unprepared(usual)
         for file, schema in schemas.items():
             for name, meaning, step in _differences(schema, usual):
                 is_read = name in self._read_columns
-                is_text = schema.get(name) == pl.String and usual.get(name, pl.Null()).is_numeric()
-                words, mended = self._texts(file, name, meaning, step) if is_text else (meaning, step)
+                wanted = usual.get(name, pl.Null()) if schema.get(name) == pl.String else pl.Null()
+                is_text = wanted.is_numeric() or wanted == pl.Boolean
+                words, mended = self._texts(file, name, meaning, step, wanted) if is_text else (meaning, step)
                 # A column that is read cannot be dropped: then the file is left out.
                 fix = mended or ("" if is_read else f"drop = [{json.dumps(name, ensure_ascii=False)}]")
                 severity = "error" if is_read else "warning"
@@ -170,28 +176,33 @@ class LogFiles:
             renamed = [step for name, _, step in _differences(own, usual) if step and name not in own]
             self._add("file_not_prepared", file.path, f"{file.path}: {words}", "; ".join(renamed))
 
-    def _texts(self, file: AnyFound, name: str, meaning: str, step: str) -> tuple[str, str]:
-        """A column of texts in words, and the step that makes numbers of them: `cast` fails where one is none."""
+    def _texts(self, file: AnyFound, name: str, meaning: str, step: str, wanted: pl.DataType) -> tuple[str, str]:
+        """A column of texts in words, and the step that makes values of this type of them.
+
+        `cast` fails where a text is no number, and makes no Boolean of any. `map` must name all texts.
+        """
         rows = self._steps.of_file(scan_of(file.path.as_posix(), self._settings, self._steps)).value
-        is_none = pl.col(name).cast(pl.Float64, strict=False).is_null()
-        texts = rows.select(pl.col(name).filter(is_none).drop_nulls().unique().sort()).collect().to_series()
-        if texts.is_empty():
+        text, is_boolean = pl.col(name), wanted == pl.Boolean
+        known, kind = (("true", "false"), "Booleans") if is_boolean else (("0", "1"), "numbers")
+        is_read = text.is_in(known) if is_boolean else text.cast(pl.Float64, strict=False).is_not_null()
+        no_values = text.filter(~is_read).drop_nulls().unique().sort().implode()
+        others, is_plain = rows.select(no_values, text.filter(is_read).is_in(known).all().alias("")).collect().row(0)
+        if not others and not is_boolean:
             return meaning, step
-        words = f"{meaning}, and {shown_values(texts)} cannot be read as numbers"
-        if len(texts) > MOST_TEXTS or hides_values():
+        words = f"{meaning}, and {shown_values(others)} cannot be read as {kind}" if others else meaning
+        if len(others) > MOST_TEXTS or hides_values() or not is_plain:
             return words, ""
-        pairs = [*(f"{json.dumps(text, ensure_ascii=False)} = ..." for text in texts), '"0" = 0', '"1" = 1']
+        pairs = [f"{json.dumps(text, ensure_ascii=False)} = ..." for text in others]
+        pairs += [f'"{text}" = {text}' for text in known]
         key = _key(name)
         return words, f'cast = {{ {key} = "String" }}; map = {{ {key} = {{ {", ".join(pairs)} }} }}'
 
     @property
     def _read_columns(self) -> list[str]:
         """The columns that a command reads: roles, groups and slices."""
-        words = self._settings.truth_in_words()
-        roles = self._settings.roles() | ({"truth": words[0]} if words else {})
-        table = checked_roles(roles).table
+        table = self._settings.checked_roles()
         named = [str(root) for role in table.values().values() for root in role.meta.root_names()]
-        return [*table.sample, table.label, *named, *self._settings.groups(), *self._settings.sliced(), MODEL]
+        return [*table.sample, table.label, *named, *self._settings.names("by"), *self._settings.sliced(), MODEL]
 
 
 def _differences(schema: Mapping[str, Any], usual: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
@@ -236,16 +247,20 @@ def _cast(column: str, types: Mapping[str, Any]) -> str:
 # -- in the tables of commands -----------------------------------------------------------------------------------------
 
 
-def check_with_files(settings: Settings, made: Callable[[Settings], Call]) -> tuple[Call | None, pl.DataFrame]:
-    """The call of check and its table, with the problems of files and the values that lack.
+Made = tuple[Call | None, pl.DataFrame, list[str]]
+"""The call of a command, its table, and what it found, in words."""
+
+
+def check_files(settings: Settings) -> Made:
+    """The table of check, with the problems of files and the values that lack.
 
     Files that cannot be read are left out. Where the others cannot be read together, they are all that is shown.
     """
     files = LogFiles(settings)
-    settings = settings.without(files.bad)
+    settings = settings.skipping(files.bad)
     rows = [*files.rows]
     try:
-        checked = made(settings)
+        checked = call_of(settings)
         found = _found(checked, files.unread)
     except FileError:
         if not rows:
@@ -257,18 +272,13 @@ def check_with_files(settings: Settings, made: Callable[[Settings], Call]) -> tu
     ignored = settings.get("ignore") or []
     rows = [row | ({"severity": "ignored"} if row["problem"] in ignored else {}) for row in rows]
     own = pl.DataFrame(rows, schema=COLUMNS).with_columns(share=ratio(pl.col("count"), pl.col("share")))
-    table = pl.concat([own, found]).sort("severity", maintain_order=True)
-    return checked, table
+    return checked, pl.concat([own, found]).sort("severity", maintain_order=True), []
 
 
 def _row_of(missing: Missing) -> dict[str, Any]:
     """The values of a rule that lack, as a row of `check`."""
-    return {
-        "severity": "error", "problem": "value_missing", "count": len(missing.lacking),
-        "share": len(missing.wanted), "of": "values", "examples": missing.places,
-        "meaning": f"No row has {some(missing.places)}, which a rule of expect names.",
-        "fix": f"ignore = {json.dumps(missing.places)}",
-    }  # fmt: skip
+    meaning, fix = f"No row has {some(missing.places)}, which a rule of expect names.", json.dumps(missing.places)
+    return row_of("value_missing", meaning, f"ignore = {fix}", missing.places, missing.n_wanted, of="values")
 
 
 def _found(checked: Call, unread: Sequence[str]) -> pl.DataFrame:
@@ -290,15 +300,15 @@ def files_left_out(table: pl.DataFrame) -> list[str]:
     return files.explode("examples")["examples"].to_list()
 
 
-def gate_with_values(found: pl.DataFrame, source: pl.LazyFrame, settings: Settings) -> pl.DataFrame:
-    """The table of a gate, with a row for each value that lacks."""
-    rows = [
-        {"rule": f"expect {each.column}", "status": "missing", "reason": f"no row has {place}"}
-        for each in missing_in(source, _names_of_files(source, settings), settings)
-        for place in each.places
-    ]
-    lacking = pl.DataFrame(rows, schema={"rule": pl.String, "status": found.schema["status"], "reason": pl.String})
-    return pl.concat([found, lacking], how="diagonal") if rows else found
+def try_rules(settings: Settings) -> Made:
+    """The table of a gate, with the numbers of its rules, and a row for each value that lacks."""
+    gates = gates_in(settings)
+    code, source = gate_of(gates), gates[0].source
+    table = with_numbers(code.value, gates)
+    missing = missing_in(source, _names_of_files(source, settings), settings) if settings.get("expect") else []
+    lacking = [("expect " + each.column, f"no row has {place}") for each in missing for place in each.places]
+    rows = pl.DataFrame(lacking, schema={"rule": pl.String, "reason": pl.String}, orient="row")
+    return code, pl.concat([table, rows.with_columns(status=pl.lit("missing", dtype=STATUS))], how="diagonal"), []
 
 
 def _names_of_files(source: pl.LazyFrame, settings: Settings) -> list[str]:
@@ -311,8 +321,10 @@ def _names_of_files(source: pl.LazyFrame, settings: Settings) -> list[str]:
     return LogFiles(settings).names
 
 
-def update_with_values(found: pl.DataFrame, settings: Settings) -> tuple[pl.DataFrame, list[str]]:
-    """The table of an update with a row for each value that lacks, and what was found, in words."""
+def update_folder(settings: Settings) -> Made:
+    """The table of an update, with a row for each value that lacks, and what was found, in words."""
+    code = call_of(settings)
+    found: pl.DataFrame = code.value
     ignored = settings.get("ignore") or []
     kept = found.filter(pl.col("status").is_in(["folded", "refolded", "unchanged"]))
     empty = [] if "file_without_rows" in ignored else kept.filter(rows=0)["path"].to_list()
@@ -325,4 +337,4 @@ def update_with_values(found: pl.DataFrame, settings: Settings) -> tuple[pl.Data
     places = [place for each in lacking for place in each.places]
     rows = pl.DataFrame({"path": places}, schema={"path": pl.String}).with_columns(status=pl.lit("missing"))
     words = [*(f"{path} has no rows." for path in empty), *(f"no row has {place}." for place in places)]
-    return (pl.concat([found, rows], how="diagonal") if places else found), words
+    return code, pl.concat([found, rows], how="diagonal"), words

@@ -6,12 +6,12 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
 from shutil import get_terminal_size
 from textwrap import fill
-from typing import Any, NamedTuple
+from typing import Any
 
 import polars as pl
 
@@ -37,51 +37,40 @@ RUNS = r"^([\s\p{C}]*[=+\-@＝＋－＠]|[\t\r\n])"
 """How a text begins that a spreadsheet takes for a formula, some of them after blanks and what does not print."""
 
 
-class Form(NamedTuple):
+class Form:
     """How and where a table is written."""
 
-    kind: str
-    file: Path | None
-    digits: int
-    width: int
-    is_cut: bool
-    colour: bool
-    for_spreadsheet: bool
-    overwrite: bool
-
-    @classmethod
-    def of(cls, settings: Settings) -> Form:
+    def __init__(self, settings: Settings) -> None:
         """The form that is asked for; a place that cannot be written to is refused before anything is computed."""
-        file = None if settings.get("output") is None else place_here(settings.get("output"))
-        is_terminal = file is None and sys.stdout.isatty()
-        on_terminal = is_terminal or (file is None and bool(settings.get("as_on_terminal")))
-        spreadsheet = bool(settings.get("for_spreadsheet"))
-        kind = settings.get("form") or _of_file(file) or ("table" if on_terminal and not spreadsheet else "csv")
-        if spreadsheet and kind != "csv":
+        self._settings, self.width = settings, get_terminal_size().columns
+        self.file = None if settings.get("output") is None else place_here(settings.get("output"))
+        is_terminal = self.file is None and sys.stdout.isatty()
+        on_terminal = is_terminal or (self.file is None and bool(settings.get("as_on_terminal")))
+        self.for_spreadsheet = bool(settings.get("for_spreadsheet"))
+        usual = "table" if on_terminal and not self.for_spreadsheet else "csv"
+        self.kind: str = settings.get("form") or _of_file(self.file) or usual
+        if self.for_spreadsheet and self.kind != "csv":
             raise ParameterError("--for-spreadsheet is about csv: leave it out, or add -f csv.")
-        if kind in OF_PIPELINES and settings.command not in ("check", "gate"):
-            raise ParameterError(f"{kind} is a form of what `mlm gate` and `mlm check` found: take csv or json.")
-        if kind == "parquet" and on_terminal:
+        if self.kind in OF_PIPELINES and settings.command not in ("check", "gate"):
+            raise ParameterError(f"{self.kind} is a form of what `mlm gate` and `mlm check` found: take csv or json.")
+        if self.kind == "parquet" and on_terminal:
             raise ParameterError("parquet cannot be shown on a terminal: add -o FILE.parquet.")
-        overwrite = bool(settings.get("overwrite"))
-        if file is not None:
-            check_place(file, settings.inputs(), overwrite=overwrite)
-        digits = settings.get("digits")
-        if digits is not None and (isinstance(digits, bool) or not isinstance(digits, int) or not 0 <= digits <= 17):
-            raise ParameterError(f"--digits is a whole number from 0 to 17, not {digits!r}.")
-        colour = is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-        width = get_terminal_size().columns
-        is_cut = on_terminal and settings.get("form") is None
-        return cls(kind, file, DIGITS if digits is None else digits, width, is_cut, colour, spreadsheet, overwrite)
+        if self.file is not None:
+            check_place(self.file, settings)
+        self.digits = DIGITS if settings.get("digits") is None else settings.get("digits")
+        if not 0 <= self.digits <= 17:
+            raise ParameterError(f"--digits is a whole number from 0 to 17, not {self.digits!r}.")
+        self.colour = is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+        self.is_cut = on_terminal and settings.get("form") is None
 
     def deliver(self, data: bytes) -> bytes:
         """Write a file; what is left is for the standard output."""
         if self.file is None:
             return data
-        FILES.put(self.file, data, overwrite=self.overwrite)
+        FILES.put(self.file, data, overwrite=self._settings.overwrites)
         return b""
 
-    def render(self, table: pl.DataFrame, settings: Settings, notes: Sequence[str] = ()) -> bytes:
+    def render(self, table: pl.DataFrame, notes: Sequence[str] = ()) -> bytes:
         """A table in this form; on a terminal with notes below."""
         if self.kind == "parquet":
             written = BytesIO()
@@ -90,9 +79,10 @@ class Form(NamedTuple):
         if self.kind == "svg":
             return drawn([plot(table).to_dict()], static=True)[0].encode()
         below = "".join(f"\n{fill(note, self.width)}\n" for note in notes)
-        return (self._text(table, settings) + below).encode()
+        return (self._text(table) + below).encode()
 
-    def _text(self, table: pl.DataFrame, settings: Settings) -> str:
+    def _text(self, table: pl.DataFrame) -> str:
+        settings = self._settings
         if self.kind == "csv":
             plain = _without_lists(table)
             return (_safe(plain) if self.for_spreadsheet else plain).write_csv()
@@ -185,44 +175,38 @@ SIZES = "info"
 
 
 def problem_lines(found: pl.DataFrame, width: int, *, is_quick: bool, colour: bool) -> str:
-    """A paragraph for each problem, the worst first, and a line of the sizes."""
-    problems = found.filter(pl.col("severity") != SIZES)
-    sizes = [f"{row['problem']} {row['count']:,}" for row in found.filter(pl.col("severity") == SIZES).to_dicts()]
-    paragraphs = [_paragraph(row, width, colour=colour) for row in problems.to_dicts()]
-    last = [_filled(", ".join(sizes), width, "")] if sizes else []
-    return "\n".join([*(paragraphs or ["No problem was found.\n"]), *_not_seen(found, width, is_quick=is_quick), *last])
+    """A paragraph for each problem, the worst first, a note on what was not looked at, and a line of the sizes."""
+    is_size = pl.col("severity") == SIZES
+    sizes = dict(found.filter(is_size).select("problem", "count").iter_rows())
+    paragraphs = [_paragraph(row, width, colour=colour) for row in found.filter(~is_size).to_dicts()]
+    last = [_not_seen(sizes, is_quick=is_quick), ", ".join(f"{name} {count:,}" for name, count in sizes.items())]
+    lines = [_filled(text, width, "") for text in last if text]
+    return "\n".join([*(paragraphs or ["No problem was found.\n"]), *lines])
 
 
-def _not_seen(found: pl.DataFrame, width: int, *, is_quick: bool) -> list[str]:
-    """Notes on the parts that were not looked at."""
-    counts = dict(found.filter(pl.col("severity") == SIZES).select("problem", "count").iter_rows())
-    if "rows" not in counts:
-        return [_filled("The rows were not looked at: these files cannot be read together.", width, "")]
-    about = "The log has no column of samples, so no copies and no contradictions were looked for: --sample names it."
-    return [] if is_quick or "samples" in counts or counts.get("rows") == 0 else [_filled(about, width, "")]
+def _not_seen(sizes: dict[str, int], *, is_quick: bool) -> str:
+    if "rows" not in sizes:
+        return "The rows were not looked at: these files cannot be read together."
+    if is_quick or "samples" in sizes or not sizes["rows"]:
+        return ""
+    return "The log has no column of samples, so no copies and no contradictions were looked for: --sample names it."
 
 
 def _paragraph(row: dict[str, Any], width: int, *, colour: bool) -> str:
     word = row["severity"]
-    shown = coloured(word) if colour else word
-    head = _filled(f"{word}: {row['problem']}{_count(row)}", width, "  ")
-    parts = [_filled(f"  {visible(text)}", width, "  ") for text in _such(row)]
-    fix = [f"  {visible(row['fix'])}\n"] if row["fix"] else []
-    return "".join([shown + head.removeprefix(word), *parts, *fix])
+    head = _filled(f"{word}: {row['problem']}{_count(row)}", width, "  ").removeprefix(word)
+    such = f"Such as {row['examples'][0]}" if row["examples"] and row["of"] != "files" else ""
+    parts = [_filled(f"  {visible(text)}", width, "  ") for text in (such, row["meaning"]) if text]
+    fix = f"  {visible(row['fix'])}\n" if row["fix"] else ""
+    return "".join([coloured(word) if colour else word, head, *parts, fix])
 
 
 def _count(row: dict[str, Any]) -> str:
     if row["count"] is None or row["of"] == "files":
         return ""
-    share = (
-        "" if row["share"] is None else f" ({row['share']:.3g})" if row["share"] < 0.001 else f" ({row['share']:.1%})"
-    )
-    return f" in {row['count']:,} of the {row['of']}{share}"
-
-
-def _such(row: dict[str, Any]) -> list[str]:
-    such = [f"Such as {row['examples'][0]}"] if row["examples"] and row["of"] != "files" else []
-    return [*such, *([row["meaning"]] if row["meaning"] else [])]
+    share = row["share"]
+    words = "" if share is None else f" ({share:{'.3g' if share < 0.001 else '.1%'}})"
+    return f" in {row['count']:,} of the {row['of']}{words}"
 
 
 def _filled(text: str, width: int, indent: str) -> str:
@@ -239,14 +223,14 @@ def place_here(given: Any) -> Path:
     return place_of(given, instead=INSTEAD)
 
 
-def check_place(place: Place, inputs: Iterable[str], *, overwrite: bool, places: Places[Any] = FILES) -> None:
+def check_place(place: Place, settings: Settings, places: Places[Any] = FILES) -> None:
     """Refuse a file that the same command reads, one that is there, or a folder that cannot be written to."""
-    for path in inputs:
+    for path in settings.inputs():
         if _reads(path, place):
             among = "what" if str(place) == path else f"in {path}, which"
             raise FileError(f"{place} is {among} this command reads: write the result to another place.")
     try:
-        places.check_free(place, overwrite=overwrite)
+        places.check_free(place, overwrite=settings.overwrites)
     except TakenError:
         raise FileError(f"{place} is there already: add --overwrite to replace it.") from None
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +17,7 @@ from polars_mlmetrics.adapters.scan import scan
 from polars_mlmetrics.analysis.compare import compare
 from polars_mlmetrics.analysis.evaluate import evaluate
 from polars_mlmetrics.analysis.finish import finish
-from polars_mlmetrics.analysis.gate import gate, is_value
+from polars_mlmetrics.analysis.gate import gate, with_baseline
 from polars_mlmetrics.analysis.rules import BASELINE, warn
 from polars_mlmetrics.checks.statuses import FIRST, LAST
 from polars_mlmetrics.cli.calls import Call, Code, Lambda, call, code_of, col, dtype_code, operation
@@ -48,10 +47,9 @@ class Gate:
     is_lazy: bool = True
 
     @cached_property
-    def _rows(self) -> pl.DataFrame:
+    def _rows(self) -> Call:
         """The table, which is made once for all rules."""
-        rows: pl.DataFrame = self.table.value.lazy().collect()
-        return rows
+        return self.table.giving(lambda: self.table.value.lazy().collect())
 
     @property
     def source(self) -> pl.LazyFrame:
@@ -65,14 +63,14 @@ class Gate:
         """The call of the library."""
         places = dict.fromkeys(rule.place for rule in self.rules)
         if list(places) == [()]:
-            return self._of(self.table.giving(lambda: self._rows), ())
+            return self._of(self._rows, ())
 
         def body(rows: Code) -> Code:
             gates = [self._of(rows, place) for place in places]
             return gates[0] if len(gates) == 1 else Call("pl.concat", pl.concat, [gates])
 
         table = self.table.method("collect") if self.is_lazy else self.table
-        return table.giving(lambda: self._rows).method("pipe", Lambda("table", body, lambda: None))
+        return table.giving(lambda: self._rows.value).method("pipe", Lambda("table", body, lambda: None))
 
     def _of(self, table: Code, place: Sequence[tuple[str, str]]) -> Call:
         tried = {rule.text: rule.code for rule in self.rules if rule.place == place}
@@ -81,28 +79,14 @@ class Gate:
 
     def numbers_of(self, rule: Written) -> pl.DataFrame:
         """The numbers behind a rule in each row: the value, the bound, the baseline and the difference from it."""
-        rows: pl.DataFrame = _part(self.table.giving(lambda: self._rows), rule.place).value
-        keys = list(takewhile(lambda name: not is_value(name, rows.schema[name]), rows.columns))
-        if self.earlier is not None:
-            earlier: pl.DataFrame = _part(self.earlier, rule.place).value
-            others = {name: f"{name}{BASELINE}" for name in earlier.columns if name not in keys}
-            rows = _joined(rows, earlier.rename(others), keys)
-        column, bound = rule.read.column, code_of(rule.read.bound).value
-        value, baseline = ("value", "baseline_value") if rule.is_difference else (column, f"{column}{BASELINE}")
-        read = [
-            pl.col(value),
-            bound if isinstance(bound, pl.Expr) else pl.lit(bound),
-            pl.col(baseline) if baseline in rows.columns else pl.lit(None),
-        ]
-        of_value, of_bound, of_baseline = (each.cast(pl.Float64, strict=False) for each in read)
-        numbers = dict(zip(NUMBERS, (of_value, of_bound, of_baseline, of_value - of_baseline), strict=True))
-        return rows.select(pl.lit(rule.text).alias(FIRST), *keys, **numbers)
-
-
-def _joined(rows: pl.DataFrame, others: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
-    if not keys:
-        return rows.hstack(others)
-    return rows.join(others, on=list(keys), how="left", nulls_equal=True, maintain_order="left")
+        earlier = None if self.earlier is None else _part(self.earlier, rule.place).value
+        rows, _, keys = with_baseline(_part(self._rows, rule.place).value, earlier)
+        column, baseline = ("value", "baseline_value") if rule.is_difference else (rule.column, rule.column + BASELINE)
+        found = {"value": column, "bound": code_of(rule.bound).value, "baseline": baseline}
+        found |= {} if baseline in rows.columns else {"baseline": None}
+        numbers = rows.select(pl.lit(rule.text).alias(FIRST), *keys, **found)
+        numbers = numbers.with_columns(pl.col(*found).cast(pl.Float64, strict=False))
+        return numbers.with_columns(difference=pl.col("value") - pl.col("baseline"))
 
 
 def gates_in(settings: Settings, but: Sequence[str] = ()) -> list[Gate]:
@@ -195,7 +179,7 @@ def _differences(settings: Settings, rules: Sequence[Written]) -> Call:
         if judged not in names:
             raise ParameterError(f"[[gate]]: {unknown('metric', judged, names, of='one of -m')}")
     log, own = log_or_state(settings)
-    given = models_of(log, settings) | settings.keywords(compare, own, but=["by", "passes", "memory", "progress"])
+    given = models_of(log, own) | own.keywords(compare, but=["by", "passes", "memory", "progress"])
     return call(compare, log, *metrics, **given)
 
 
@@ -241,10 +225,13 @@ EXAMPLES = {"sliced_by": "country", "slice": "country=DE"}
 
 
 class Written(NamedTuple):
-    """A rule: how it is written, what it is, and which rows of the table it is about."""
+    """A rule: how it is written, what it compares, how, with what; the column that it judges, and in which rows."""
 
     text: str
-    read: Read
+    left: Code
+    sign: str
+    bound: Any
+    column: str
     is_warning: bool = False
     """Whether it closes no gate."""
     place: tuple[tuple[str, str], ...] = ()
@@ -255,14 +242,14 @@ class Written(NamedTuple):
     @property
     def code(self) -> Code:
         """The rule as the library takes it."""
-        rule = operation(self.read.left, self.read.sign, self.read.bound)
+        rule = operation(self.left, self.sign, self.bound)
         return call(warn, rule) if self.is_warning else rule
 
 
 def rules_of(settings: Settings, but: Sequence[str]) -> list[Written]:
     """The rules of a gate: those of the command line, or else those of the file, without those on some sides."""
-    typed = [Written(text, _rule(text)) for text in settings.get("rule") or []]
-    typed += [Written(text, _rule(text), is_warning=True) for text in settings.get("warn") or []]
+    typed = [_rule(text) for text in settings.get("rule") or []]
+    typed += [_rule(text)._replace(is_warning=True) for text in settings.get("warn") or []]
     written = typed or list(_of_file(settings, but))
     if not written:
         raise ParameterError("a gate needs a rule: --rule 'f1 >= 0.8', or [[gate]] in the file of -c.")
@@ -289,17 +276,16 @@ def _of_entry(entry: Mapping[str, Any], settings: Settings) -> Written:
     metric, side, end = entry["metric"], entry.get("side", "value"), f"{entry['op']} {entry['bound']}"
     if side not in SIDES:
         raise ParameterError(f"[[gate]]: {unknown('side', side, SIDES, of='one of the sides')}")
-    is_warning, place = bool(entry.get("warn", False)), _place_of(entry, settings)
-    if side != "difference":
-        text = f"{metric}{SIDES[side]} {end}"
-        return Written(text + _words_of(place), _rule(text), is_warning, place)
-    text = f"{metric} - baseline {end}{_words_of(place)}"
-    if settings.get("against"):
-        read = _rule(f"{metric} {end}")
-        left = operation(read.left, "-", col(f"{metric}{BASELINE}"))
-        return Written(text, read._replace(left=left, column=metric), is_warning, place)
-    read = _rule(f"difference {end}")
-    return Written(text, read, is_warning, (*place, ("metric", metric)), is_difference=True)
+    place = _place_of(entry, settings)
+    is_difference, is_against = side == "difference", bool(settings.get("against"))
+    rule = _rule(f"difference {end}" if is_difference and not is_against else f"{metric}{SIDES[side]} {end}")
+    text = f"{metric} - baseline {end}" if is_difference else rule.text
+    rule = rule._replace(text=text + _words_of(place), is_warning=bool(entry.get("warn", False)), place=place)
+    if not is_difference:
+        return rule
+    if is_against:
+        return rule._replace(left=operation(rule.left, "-", col(f"{metric}{BASELINE}")))
+    return rule._replace(place=(*place, ("metric", metric)), is_difference=True)
 
 
 def _place_of(entry: Mapping[str, Any], settings: Settings) -> tuple[tuple[str, str], ...]:
@@ -323,22 +309,13 @@ def _words_of(place: Sequence[tuple[str, str]]) -> str:
     return "".join(f" {words[key]} {value or 'all'}" for key, value in place)
 
 
-class Read(NamedTuple):
-    """The parts of a rule: what it compares, how, with what; and the column that it judges."""
-
-    left: Code
-    sign: str
-    bound: Any
-    column: str
-
-
-def _rule(text: str) -> Read:
+def _rule(text: str) -> Written:
     found = re.fullmatch(RULE, text)
     if found is None:
         raise ParameterError(f"{text!r} is no rule: write 'f1 >= 0.8', 'f1_low >= 0.75' or 'f1 >= f1_baseline - 0.01'.")
     column, sign, number, other, plus, more = found.groups()
     bound: Any = _number(number) if other is None else col(other)
-    return Read(col(column), sign, operation(bound, plus, _number(more)) if plus else bound, column)
+    return Written(text, col(column), sign, operation(bound, plus, _number(more)) if plus else bound, column)
 
 
 def _number(text: str) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,9 @@ from polars_mlmetrics.adapters.agreement import agreed, read_as
 from polars_mlmetrics.adapters.formats import FORMATS, SUFFIXES
 from polars_mlmetrics.adapters.scan import scan
 from polars_mlmetrics.cli.calls import Call, Code, Lambda, call, dtype_code, named
-from polars_mlmetrics.cli.conditions import value_for, where
+from polars_mlmetrics.cli.conditions import columns_of, value_for, where
 from polars_mlmetrics.cli.prepare import Preparation
-from polars_mlmetrics.cli.settings import Settings
+from polars_mlmetrics.cli.settings import OF_LOG, Settings
 from polars_mlmetrics.data.door import check_columns, reason
 from polars_mlmetrics.data.frames import is_of_csv, is_state, is_text
 from polars_mlmetrics.data.roles import MODEL
@@ -33,18 +33,22 @@ def log_of(settings: Settings) -> Code:
     """The log, prepared."""
     steps = Preparation(settings)
     log = steps.filtered(steps.of_log(_made_alike(settings, steps)))
-    _check_truth(log, settings)
+    check_truth([log], settings)
     return where(log, settings.get("where") or [])
 
 
-def _check_truth(log: Code, settings: Settings) -> None:
-    """Refuse a misspelt word for what is true: no row would be true."""
+def check_truth(logs: Iterable[Code], settings: Settings) -> None:
+    """Refuse a misspelt word for what is true: no row would be true. Logs after one that has it are not looked at."""
     column, word = settings.truth_in_words() or ("", "")
-    if is_text(log.value.collect_schema().get(column, pl.Null())):
-        words = log.value.select(pl.col(column).cast(pl.String).drop_nulls().unique().sort()).collect().to_series()
-        # A log of one word may be one without a true row.
-        if word not in words and len(words) > 1:
-            raise ColumnError(f"column {column!r} has no value {word!r}: it has {shown_values(words)}.")
+    words: set[str] = set()
+    for log in logs if column else ():
+        if is_text(log.value.collect_schema().get(column, pl.Null())):
+            words |= {*log.value.select(pl.col(column).cast(pl.String).drop_nulls().unique()).collect().to_series()}
+        if word in words:
+            return
+    # A log of one word may be one without a true row.
+    if len(words) > 1:
+        raise ColumnError(f"column {column!r} has no value {word!r}: it has {shown_values(sorted(words))}.")
 
 
 def log_or_state(settings: Settings) -> tuple[Code, Settings]:
@@ -53,7 +57,7 @@ def log_or_state(settings: Settings) -> tuple[Code, Settings]:
         return log_of(settings), settings
     if settings.options.get("truths"):
         raise ParameterError("--truths are joined to a log, and these are states: name them where the states are made.")
-    return where(states_of(settings), settings.get("where") or []), settings.typed()
+    return where(states_of(settings), settings.get("where") or []), settings.without(*OF_LOG)
 
 
 def _are_states(settings: Settings) -> bool:
@@ -85,10 +89,8 @@ def source_of(settings: Settings, steps: Preparation) -> Code:
 
 def scan_of(paths: Any, settings: Settings, steps: Preparation) -> Code:
     """The scan of files. Those of csv whose columns are cast to text are read as text: 01 and 1 stay two."""
-    opened = settings.opened(*([paths] if isinstance(paths, str) else paths))
-    given = {
-        name: value for name, value in (("format", settings.get("format")), ("skip", steps.skip)) if value
-    } | opened
+    given = {"format": settings.get("format"), "skip": steps.skip or None}
+    given |= settings.opened(*([paths] if isinstance(paths, str) else paths))
     read, texts = call(scan, paths, **given), steps.as_text()
     if not texts or not is_of_csv(read.value):
         return read
@@ -168,19 +170,22 @@ def _files_one_by_one(settings: Settings, steps: Preparation) -> list[Path]:
 def preparation(settings: Settings) -> dict[str, Any]:
     """The steps for each file before it is folded, as `update_states` takes it."""
     steps = Preparation(settings)
-    skip = {"skip": steps.skip} if steps.skip else {}
-    if steps.is_empty:
-        return skip
 
-    def first() -> pl.LazyFrame:
-        frame: pl.LazyFrame = scan_of(files_of(settings, steps)[0].path.as_posix(), settings, steps).value
-        return frame
+    def prepared(log: Code) -> Code:
+        return steps.filtered(steps.of_log(steps.of_file(log)))
 
-    texts = {"types": dict.fromkeys(sorted(steps.as_text()), TEXT)} if steps.as_text() else {}
-    reads = {"reads": [steps.truths]} if steps.truths else {}
-    prepare = Lambda("log", lambda log: steps.filtered(steps.of_log(steps.of_file(log))), first)
-    version = {"prepare_version": steps.version} if steps.version else {}
-    return {"prepare": prepare} | version | texts | reads | skip
+    def scans() -> Iterator[Code]:
+        return (scan_of(file.path.as_posix(), settings, steps) for file in files_of(settings, steps))
+
+    # Without a look for copies, which takes long: of these none has a word that the others lack.
+    check_truth((steps.filtered(steps.with_truths(steps.of_file(scan))) for scan in scans()), settings)
+    return {
+        "prepare": None if steps.is_empty else Lambda("log", prepared, lambda: next(scans()).value),
+        "prepare_version": steps.version or None,
+        "types": dict.fromkeys(sorted(steps.as_text()), TEXT) or None,
+        "reads": [steps.truths] if steps.truths else None,
+        "skip": steps.skip or None,
+    }
 
 
 def copies_left_out(settings: Settings) -> tuple[int, int] | None:
@@ -197,24 +202,20 @@ def copies_left_out(settings: Settings) -> tuple[int, int] | None:
 # -- models ------------------------------------------------------------------------------------------------------------
 
 
-def models_of(log: Code, settings: Settings, *, has_baseline: bool = True) -> dict[str, Any]:
-    """The options that say which models are compared, with which baseline where there is one, in which groups."""
-    between, baseline = settings.get("between") or MODEL, settings.get("baseline")
-    named: dict[str, Any] = {"between": between} if settings.get("between") else {}
+def models_of(log: Code, settings: Settings, *, has_baseline: bool = True, usual: str | None = None) -> dict[str, Any]:
+    """The options that say which models are compared, with which baseline where there is one, in which groups.
+
+    `usual` is the column of models for a verb that has no usual one.
+    """
+    between, baseline, by = settings.get("between") or MODEL, settings.get("baseline"), settings.keyword("by")
     if has_baseline:
         if baseline is None:
             command = settings.command
             raise ParameterError(f"{command} needs the model that the others are compared with: --baseline MODEL.")
-        schema = log.value.collect_schema()
+        schema = columns_of(log.value.collect_schema())
         check_columns([between], schema, what="column of models (--between)")
-        named["baseline"] = value_for(baseline, between, schema)
-    return named | _groups_beside(between, settings)
-
-
-def _groups_beside(between: str, settings: Settings) -> dict[str, Any]:
-    """The groups of a comparison. A file that serves other commands too may have the models among its groups."""
-    given = settings.keyword("by")
-    if settings.options.get("by") is not None or given is None:
-        return {} if given is None else {"by": given}
-    groups = [key for key in (given if isinstance(given, list) else [given]) if key != between]
-    return {"by": groups} if groups else {}
+        baseline = value_for(baseline, between, schema)
+    if by is not None and settings.options.get("by") is None:
+        # A file that serves other commands too may have the models among its groups.
+        by = [key for key in (by if isinstance(by, list) else [by]) if key != between] or None
+    return {"between": settings.get("between") or usual, "baseline": baseline if has_baseline else None, "by": by}

@@ -99,5 +99,9 @@ def value_of(text: str) -> Any:
     try:
         read = tomllib.loads(f"value = {text}")
     except tomllib.TOMLDecodeError:
+        if text.startswith(tuple(OPENING)):
+            raise ParameterError(
+                f"{text} is no list or table of TOML: put texts in quotes, as in ['a', 'b']."
+            ) from None
         return text
     return read["value"] if len(read) == 1 else text

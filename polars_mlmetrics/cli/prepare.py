@@ -13,12 +13,11 @@ import polars as pl
 
 from polars_mlmetrics.adapters.scan import scan
 from polars_mlmetrics.checks.dedupe import dedupe
-from polars_mlmetrics.cli.calls import Call, Code, call, code_of, col, dtype_code, named, operation
+from polars_mlmetrics.cli.calls import Call, Code, call, col, dtype_code, named, operation
 from polars_mlmetrics.cli.conditions import condition, value_for, where
 from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.data.door import check_columns
 from polars_mlmetrics.data.frames import is_text
-from polars_mlmetrics.data.roles import checked_roles
 from polars_mlmetrics.errors import ColumnError, ParameterError, TableError, shown_row, shown_values, unknown
 
 TYPES = (
@@ -97,30 +96,22 @@ class Preparation:
             log = log.method("rename", dict(self.rename), strict=False)
         if self._drop:
             log = log.method("drop", self._drop, strict=False)
-        for step, columns, made in (
-            ("cast", self.cast, self._cast),
-            ("map", self._map, _mapped),
-            ("scale", self._scale, _scaled),
-        ):
-            with self._settings.naming("prepare", step):
-                log = made(log, columns) if columns else log
+        if self.cast:
+            with self._settings.naming("prepare", "cast"):
+                log = _cast(log, self.cast)
+        for step, columns, made in (("map", self._map, _mapped), ("scale", self._scale, _scaled)):
+            if columns:
+                with self._settings.naming("prepare", step):
+                    schema = log.value.collect_schema()
+                    check_columns(list(columns), schema, what=f"column to {step}")
+                    log = log.method("with_columns", *[made(log, name, how, schema) for name, how in columns.items()])
         return log
-
-    def _cast(self, log: Code, types: Mapping[str, str]) -> Code:
-        schema = log.value.collect_schema()
-        for kind in types.values():
-            if kind not in TYPES and not (isinstance(kind, str) and re.fullmatch(ZONED, kind)):
-                raise ParameterError(f"prepare: {unknown('type', kind, TYPES, of='one to cast to')}")
-        timed = {name: kind for name, kind in types.items() if _is_timed(kind, schema.get(name, pl.Null()))}
-        plain = {name: named(f"pl.{kind}", getattr(pl, kind)) for name, kind in types.items() if name not in timed}
-        log = log.method("cast", plain) if plain else log
-        return log.method("with_columns", *(_time(name, timed[name], schema) for name in timed)) if timed else log
 
     # -- of the whole log ----------------------------------------------------------------------------------------------
 
     def of_log(self, log: Code) -> Code:
         """The rows of all files, each once, with the truths that came later."""
-        return self.without_copies(self._with_truths(log))
+        return self.without_copies(self.with_truths(log))
 
     def filtered(self, log: Code) -> Code:
         """The rows that are meant."""
@@ -142,11 +133,11 @@ class Preparation:
             _ = deduped.value
         return deduped
 
-    def _with_truths(self, log: Code) -> Code:
+    def with_truths(self, log: Code) -> Code:
         """The log, its truths replaced by those of a file that came later, where that has one."""
         if self.truths is None:
             return log
-        table = checked_roles({name: code_of(each).value for name, each in self._settings.roles().items()}).table
+        table = self._settings.checked_roles()
         opened = self._settings.opened(self.truths)
         found, schema = call(scan, self.truths, **opened).value.collect_schema(), log.value.collect_schema()
         truth = table.truth.meta.root_names()[0]
@@ -164,6 +155,20 @@ class Preparation:
         if truth not in schema:
             return log.method("join", late, on=keys, how="left", maintain_order="left")
         return log.method("update", late, on=keys, how="left")
+
+
+def _cast(log: Code, types: Mapping[str, str]) -> Code:
+    schema = log.value.collect_schema()
+    for kind in types.values():
+        if kind not in TYPES and not (isinstance(kind, str) and re.fullmatch(ZONED, kind)):
+            raise ParameterError(f"prepare: {unknown('type', kind, TYPES, of='one to cast to')}")
+    for name in (name for name, kind in types.items() if kind == "Boolean" and schema.get(name) == pl.String):
+        mended = f"map = {{ {name} = {{ yes = true, no = false }} }}"
+        raise ColumnError(f"column {name!r} is String, and no text is cast to Boolean: {mended} names them.")
+    timed = {name: kind for name, kind in types.items() if _is_timed(kind, schema.get(name, pl.Null()))}
+    plain = {name: named(f"pl.{kind}", getattr(pl, kind)) for name, kind in types.items() if name not in timed}
+    log = log.method("cast", plain) if plain else log
+    return log.method("with_columns", *(_time(name, timed[name], schema) for name in timed)) if timed else log
 
 
 def _is_timed(kind: str, dtype: pl.DataType) -> bool:
@@ -188,20 +193,15 @@ def _time(name: str, kind: str, schema: pl.Schema) -> Code:
     return col(name).method(f"dt.{'replace' if dtype.time_zone is None else 'convert'}_time_zone", zoned[1])
 
 
-def _mapped(log: Code, columns: Mapping[str, Any]) -> Code:
-    """The log, values of columns replaced. Of a column that gets another type, each value must be named."""
-    schema = log.value.collect_schema()
-    check_columns(list(columns), schema, what="column to map")
-    made = []
-    for name, values in columns.items():
-        if not isinstance(values, dict) or not values:
-            raise ParameterError(f"prepare: map has a table for each column, as in {name} = {{ yes = 1, no = 0 }}.")
-        known = {value_for(old, name, schema): new for old, new in values.items()}
-        keeps = is_text(schema[name]) and all(isinstance(new, str) for new in known.values())
-        if not keeps:
-            _check_known(log, name, schema, known)
-        made.append(col(name).method("replace" if keeps else "replace_strict", known))
-    return log.method("with_columns", *made)
+def _mapped(log: Code, name: str, values: Any, schema: pl.Schema) -> Code:
+    """A column, its values replaced. If it gets another type, each value must be named."""
+    if not isinstance(values, dict) or not values:
+        raise ParameterError(f"prepare: map has a table for each column, as in {name} = {{ yes = 1, no = 0 }}.")
+    known = {value_for(old, name, schema): new for old, new in values.items()}
+    keeps = is_text(schema[name]) and all(isinstance(new, str) for new in known.values())
+    if not keeps:
+        _check_known(log, name, schema, known)
+    return col(name).method("replace" if keeps else "replace_strict", known)
 
 
 def _check_known(log: Code, name: str, schema: pl.Schema, known: Mapping[Any, Any]) -> None:
@@ -214,20 +214,15 @@ def _check_known(log: Code, name: str, schema: pl.Schema, known: Mapping[Any, An
         )
 
 
-def _scaled(log: Code, columns: Mapping[str, Any]) -> Code:
-    """The log, columns multiplied by a number, where a condition holds if there is one."""
-    schema = log.value.collect_schema()
-    check_columns(list(columns), schema, what="column to scale")
-    made = []
-    for name, given in columns.items():
-        how = given if isinstance(given, dict) else {"by": given}
-        factor = how.get("by")
-        if isinstance(factor, bool) or not isinstance(factor, int | float) or not how.keys() <= {"by", "where"}:
-            example = "{ by = 0.01, where = 'day=2026-11-07' }"
-            raise ParameterError(f"prepare: scale is a number, or {example}, not {given!r}.")
-        scaled = operation(col(name), "*", factor)
-        if "where" in how:
-            wanted = Call("pl.when", pl.when, [condition(how["where"], schema)])
-            scaled = wanted.method("then", scaled).method("otherwise", col(name))
-        made.append(scaled)
-    return log.method("with_columns", *made)
+def _scaled(log: Code, name: str, given: Any, schema: pl.Schema) -> Code:
+    """A column multiplied by a number, where a condition holds if there is one."""
+    how = given if isinstance(given, dict) else {"by": given}
+    factor = how.get("by")
+    if isinstance(factor, bool) or not isinstance(factor, int | float) or not how.keys() <= {"by", "where"}:
+        example = "{ by = 0.01, where = 'day=2026-11-07' }"
+        raise ParameterError(f"prepare: scale is a number, or {example}, not {given!r}.")
+    scaled = operation(col(name), "*", factor)
+    if "where" not in how:
+        return scaled
+    wanted = Call("pl.when", pl.when, [condition(how["where"], schema)])
+    return wanted.method("then", scaled).method("otherwise", col(name))

@@ -12,21 +12,18 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from shutil import get_terminal_size
 from textwrap import fill
-from typing import Any
 
 import polars as pl
 from polars.exceptions import PanicException, PolarsError
 
-from polars_mlmetrics.checks.statuses import FAILURES
-from polars_mlmetrics.cli.calls import Call, code_of, program
+from polars_mlmetrics.checks.statuses import AS_OF_CHECK, FAILURES
+from polars_mlmetrics.cli.calls import Call, code_of, program, text_of
 from polars_mlmetrics.cli.commands import call_of
 from polars_mlmetrics.cli.demo import Command, demo
-from polars_mlmetrics.cli.file_problems import check_with_files, files_left_out, gate_with_values, update_with_values
-from polars_mlmetrics.cli.forms import INSTEAD, Form, check_place
-from polars_mlmetrics.cli.gates import gate_of, gates_in, with_numbers
+from polars_mlmetrics.cli.file_problems import Made, check_files, files_left_out, try_rules, update_folder
+from polars_mlmetrics.cli.forms import INSTEAD, Form, check_place, place_here
 from polars_mlmetrics.cli.logs import copies_left_out
 from polars_mlmetrics.cli.metric_texts import known
-from polars_mlmetrics.cli.reports import report_files, report_program, write_reports
 from polars_mlmetrics.cli.settings import Settings
 from polars_mlmetrics.data.frames import is_text
 from polars_mlmetrics.data.roles import MODEL
@@ -49,14 +46,9 @@ from polars_mlmetrics.places.credentials import answer_in
 from polars_mlmetrics.places.finding import to_write
 from polars_mlmetrics.places.place import LockedError, is_of_store
 from polars_mlmetrics.reporting.reasons import first_reason, lacks_values
+from polars_mlmetrics.reporting.report import COMMENTS, ENDINGS
 
 DONE, FOUND, WRONG_USE, NO_FILE, NO_TABLE, LOCKED = range(6)
-BAD: dict[str, tuple[str, dict[str, list[Any]]]] = {
-    "check": ("severity", {"error": ["error"], "warning": ["error", "warning"]}),
-    "gate": ("status", {"error": FAILURES["fail"], "warning": FAILURES["warn"]}),
-}
-"""The rows that make a command end with exit code 1, by --fail-on."""
-
 ALIKE = "rename and cast of [prepare], in the TOML file of -c, make files alike."
 """The remedy where files differ."""
 
@@ -76,7 +68,8 @@ CODES: Sequence[tuple[type | tuple[type, ...], int]] = (
 
 MOST_THREADS = 10_000
 
-CLOSED = {"check": "the check found problems.", "gate": "the gate is closed."}
+CLOSED = {"check": ("severity", "the check found problems."), "gate": ("status", "the gate is closed.")}
+"""The commands whose tables may give exit code 1: the column that says how bad a row is, and the words."""
 
 
 def run(options: Namespace, command: Command | None = None) -> int:
@@ -108,7 +101,7 @@ def _run(settings: Settings, command: Command | None) -> int:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
     if code == FOUND and settings.command in CLOSED and not settings.get("quiet"):
-        _say(CLOSED[settings.command], FOUND)
+        _say(CLOSED[settings.command][1], FOUND)
     return code
 
 
@@ -126,25 +119,20 @@ def _made(settings: Settings) -> tuple[bytes, int]:
     """The output of a command, and its exit code."""
     command, shows = settings.command, settings.get("show_python")
     if command == "metrics" and settings.get("metric") is not None:
-        return Form.of(settings).deliver(_explained(settings.get("metric")).encode()), DONE
+        return Form(settings).deliver(_explained(settings.get("metric")).encode()), DONE
     if command == "report":
-        files, made = report_files(settings), report_program if shows else write_reports
-        return made(call_of(settings), files, settings), DONE
+        return _report(settings), DONE
     if shows:
         return program(call_of(settings), None if command == "state" else "table").encode(), DONE
     if command == "state":
         return _state(settings), DONE
-    form = Form.of(settings)
+    form = Form(settings)
     code, table, found = TABLES.get(command, _plain)(settings)
     notes = notes_of(code, table, settings) if form.kind == "table" else []
-    data = form.deliver(form.render(table, settings, notes))
+    data = form.deliver(form.render(table, notes))
     for words in found:
         _say(words, FOUND)
     return data, FOUND if found or _is_bad(table, settings) else DONE
-
-
-Made = tuple[Call | None, pl.DataFrame, list[str]]
-"""The call of a command, its table, and what it found, in words."""
 
 
 def _plain(settings: Settings) -> Made:
@@ -159,47 +147,47 @@ def _metrics(settings: Settings) -> Made:
     return None, pl.DataFrame(rows, schema=schema, orient="row"), []
 
 
-def _check(settings: Settings) -> Made:
-    return *check_with_files(settings, call_of), []
-
-
-def _gate(settings: Settings) -> Made:
-    gates = gates_in(settings)
-    code = gate_of(gates)
-    table = with_numbers(code.value, gates)
-    if settings.get("expect"):
-        table = gate_with_values(table, gates[0].source, settings)
-    return code, table, []
-
-
-def _update(settings: Settings) -> Made:
-    code = call_of(settings)
-    return code, *update_with_values(code.value, settings)
-
-
 TABLES: dict[str, Callable[[Settings], Made]] = {
-    "check": _check,
-    "gate": _gate,
+    "check": check_files,
+    "gate": try_rules,
     "metrics": _metrics,
-    "update": _update,
+    "update": update_folder,
 }
 """The commands whose tables are not just what a call gives."""
 
 
 def _state(settings: Settings) -> bytes:
-    file, overwrite = settings.get("output"), bool(settings.get("overwrite"))
-    places, place = to_write(file, settings.store(), instead=INSTEAD)
-    check_place(place, settings.inputs(), overwrite=overwrite, places=places)
+    places, place = to_write(settings.get("output"), settings.store(), instead=INSTEAD)
+    check_place(place, settings, places)
     _ = call_of(settings).value
     return b""
 
 
+def _report(settings: Settings) -> bytes:
+    """Write a report, or give its findings, or the Python that does it."""
+    files = [place_here(file) for file in settings.get("outputs") or []]
+    for file in files:
+        if file.suffix.lower() not in ENDINGS:
+            raise ParameterError(f"{file}: a report is a page (.html), a comment (.md) or its findings (.json).")
+    files.sort(key=lambda file: file.suffix.lower() in COMMENTS)  # a comment that is written later links to the page
+    code = call_of(settings)
+    if settings.get("show_python"):
+        overwrite = ", overwrite=True" if settings.overwrites else ""
+        saves = [f"report.save({text_of(file.as_posix())}{overwrite})\n" for file in files]
+        return "".join([program(code, "report"), *(saves or ["print(report)\n"])]).encode()
+    for file in files:  # one that is not to be written is refused before any work
+        check_place(file, settings)
+    report = code.value
+    for file in files:
+        report.save(file, overwrite=settings.overwrites)
+    return b"" if files else str(report.text).encode()
+
+
 def _is_bad(table: pl.DataFrame, settings: Settings) -> bool:
-    if settings.command not in BAD:
+    if settings.command not in CLOSED:
         return False
-    column, by_severity = BAD[settings.command]
-    severities = by_severity[settings.get("fail_on") or "error"]
-    return not table.filter(pl.col(column).cast(pl.String).is_in(severities)).is_empty()
+    statuses = table[CLOSED[settings.command][0]].cast(pl.String).replace(AS_OF_CHECK)
+    return statuses.is_in(FAILURES[AS_OF_CHECK[settings.get("fail_on") or "error"]]).any()
 
 
 # -- one metric --------------------------------------------------------------------------------------------------------
@@ -302,7 +290,7 @@ def _without_rows(table: pl.DataFrame, settings: Settings) -> str:
 
 def _copies(table: pl.DataFrame, settings: Settings) -> str:
     """How many rows a check has not seen, since they are taken for copies; empty where there are none."""
-    found = copies_left_out(settings.without(files_left_out(table))) if settings.command == "check" else None
+    found = copies_left_out(settings.skipping(files_left_out(table))) if settings.command == "check" else None
     if found is None or not found[0]:
         return ""
     return f"dedupe of [prepare] left out {found[0]:,} of {found[1]:,} rows, which are not looked at"
@@ -325,7 +313,7 @@ def _keys(settings: Settings) -> list[str]:
     """The columns whose every value has a value of its own."""
     is_change = settings.options.get("baseline") is not None
     models = [settings.get("between") or MODEL] if settings.command == "compare" or is_change else []
-    return [*settings.groups(), *models]
+    return [*settings.names("by"), *models]
 
 
 def _reason(code: Call, table: pl.DataFrame, settings: Settings) -> str:

@@ -14,26 +14,24 @@ from glob import escape
 from pathlib import Path
 from typing import Any
 
-from polars_mlmetrics.cli.calls import Call, col, operation
-from polars_mlmetrics.data.roles import ROLE_NAMES
+from polars_mlmetrics.cli.calls import Call, code_of, col, operation
+from polars_mlmetrics.data.roles import ROLE_NAMES, Table, checked_roles
 from polars_mlmetrics.errors import REDACT, FileError, MetricError, ParameterError, unknown
 from polars_mlmetrics.places.place import is_there
 from polars_mlmetrics.places.stores import Store
 
-LIST, TABLE, TEXT, WHOLE, NUMBER, FLAG = "list", "table", "text", "whole number", "number", "true or false"
-KINDS: dict[str, tuple[type, ...]] = {
-    LIST: (list,), TABLE: (dict,), TEXT: (str,), WHOLE: (int,), NUMBER: (int, float), FLAG: (bool,),
-}  # fmt: skip
-KEYS = {
-    **dict.fromkeys(("metrics", "slices", "features", "over", "ignore", "expect", "gate"), LIST),
-    **dict.fromkeys(("roles", "prepare", "storage_options", "privacy"), TABLE),
-    **dict.fromkeys(("between", "per", "worse"), TEXT),
-    **dict.fromkeys(("anytime", "min_samples", "buckets", "digits", "depth", "k", "top", "points"), WHOLE),
-    **dict.fromkeys(("ci", "margin"), NUMBER),
-    "tidy": FLAG,
-    **dict.fromkeys(("by", "baseline", "cluster", "passes", "memory"), ""),
+KEYS: dict[str, tuple[str, type]] = {
+    **dict.fromkeys(("metrics", "slices", "features", "over", "ignore", "expect", "gate"), ("a list", list)),
+    **dict.fromkeys(("roles", "prepare", "storage_options", "privacy"), ("a table", dict)),
+    **dict.fromkeys(("between", "per", "worse"), ("a text", str)),
+    **dict.fromkeys(
+        ("anytime", "min_samples", "buckets", "digits", "depth", "k", "top", "points"), ("a whole number", int)
+    ),
+    **dict.fromkeys(("ci", "margin"), ("a number", float)),
+    "tidy": ("true or false", bool),
+    **dict.fromkeys(("by", "baseline", "cluster", "passes", "memory"), ("anything", object)),
 }
-"""The keys of a file, and what each must be, where that is one thing."""
+"""The keys of a file, and what each must be."""
 
 INSIDE: dict[str, tuple[str, Sequence[str]]] = {
     "roles": ("role", ROLE_NAMES),
@@ -46,7 +44,7 @@ INSIDE: dict[str, tuple[str, Sequence[str]]] = {
 CONDITION = r"(?s)(.+?)\s*(!=|<=|>=|==|=|<|>)\s*(.*)"
 """A column, a sign and a value, as in country=DE."""
 
-OF_LOG = ("cluster", "features", "passes", "memory")
+OF_LOG = ("cluster", "features", "passes", "memory", "roles")
 """The options of a log: of states those of the file are none."""
 
 POSITIONAL = ("metrics", "metric", "baseline", "between", "kind")
@@ -67,13 +65,15 @@ class Settings:
         self.file: dict[str, Any] = {}
         for found in self._found.values():
             for key, value in found.items():
-                self.file[key] = {**self.file.get(key, {}), **value} if KEYS[key] == TABLE else value
+                self.file[key] = {**self.file.get(key, {}), **value} if KEYS[key][1] is dict else value
 
-    def typed(self) -> Settings:
-        """The options that are typed alone."""
-        return Settings(Namespace(**{**self.options, "config": None}))
+    def without(self, *keys: str) -> Settings:
+        """The same, but for keys of the file; of these options what is typed alone."""
+        other = copy(self)
+        other.file = {key: value for key, value in self.file.items() if key not in keys}
+        return other
 
-    def without(self, files: Sequence[str]) -> Settings:
+    def skipping(self, files: Sequence[str]) -> Settings:
         """The same, but for some files of the log."""
         other, prepare = copy(self), dict(self.table("prepare"))
         skip = [*prepare.get("skip", []), *map(escape, files)]
@@ -85,6 +85,11 @@ class Settings:
         given = self.options.get(name)
         return self.file.get(name) if given is None and name in self.options else given
 
+    @property
+    def overwrites(self) -> bool:
+        """Whether a file may be replaced."""
+        return bool(self.get("overwrite"))
+
     def table(self, name: str) -> Mapping[str, Any]:
         """A table of the file."""
         found: Mapping[str, Any] = self.file.get(name, {})
@@ -92,27 +97,20 @@ class Settings:
 
     def inputs(self) -> list[str]:
         """The paths that the command reads."""
-        lists = [self.options.get(name) or [] for name in ("logs", "config")]
-        named = [self.options.get(name) for name in ("table", "against", "truths")]
-        return [path for path in [*lists[0], *lists[1], *named] if path is not None]
+        several = [path for name in ("logs", "config") for path in self.options.get(name) or []]
+        return several + [path for name in ("table", "against", "truths") if (path := self.options.get(name))]
 
     # -- as the library takes them -------------------------------------------------------------------------------------
 
-    def keywords(
-        self, verb: Callable[..., Any], log: Settings | None = None, but: Sequence[str] = ()
-    ) -> dict[str, Any]:
-        """The options that are parameters of a verb, and the roles; those of the log from settings of its own."""
-        of_log, names = log or self, inspect.signature(verb).parameters
-        wanted = [name for name in names if name not in (*POSITIONAL, *but)]
-        if "ci" in wanted and names["ci"].default is None and self.get("ci") is None and not self._is_typed("cluster"):
-            # A file that serves other commands names the cluster of their intervals.
-            wanted = [name for name in wanted if name != "cluster"]
-        found = {name: (of_log if name in OF_LOG else self).keyword(name) for name in wanted}
-        roles = of_log.roles() if "roles" in names else {}
+    def keywords(self, verb: Callable[..., Any], but: Sequence[str] = ()) -> dict[str, Any]:
+        """The options that are parameters of a verb, and the roles."""
+        names = inspect.signature(verb).parameters
+        # A file that serves other commands names the cluster of their intervals.
+        has_none = "ci" in names and "ci" not in but and names["ci"].default is None and self.get("ci") is None
+        given = self.without("cluster") if has_none else self
+        found = {name: given.keyword(name) for name in names if name not in (*POSITIONAL, *but)}
+        roles = self.roles() if "roles" in names else {}
         return {name: value for name, value in found.items() if value is not None} | roles
-
-    def _is_typed(self, name: str) -> bool:
-        return self.options.get(name) is not None
 
     def keyword(self, name: str) -> Any:
         """An option as the library takes it; None where it is not given."""
@@ -121,9 +119,8 @@ class Settings:
         given = self.get(name)
         if name == "passes" and isinstance(given, str) and given.isdecimal():
             return int(given)
-        if name == "slices":  # several columns of one stand between commas where they are typed
-            is_typed = self.options["slices"] is not None
-            return _keys([_single(columns.split(",")) for columns in given] if is_typed else given)
+        if name == "slices":
+            return _keys([_single(columns) for columns in self._slices()]) or None
         return _keys(_single(given)) if name in ("by", "over") else _single(given)
 
     def names(self, option: str) -> list[str]:
@@ -131,20 +128,19 @@ class Settings:
         given = self.get(option) or []
         return [unit or column for column, unit in map(_parts, [given] if isinstance(given, str) else given)]
 
-    def groups(self) -> list[str]:
-        """The names of the groups."""
-        return self.names("by")
-
     def sliced(self) -> list[str]:
         """The names of the columns of the slices."""
         return [name for slicing in self.slicings() for name in slicing.split(", ")]
 
     def slicings(self) -> list[str]:
         """The slicings, as the column `sliced_by` names them."""
+        return [", ".join(unit or str(column) for column, unit in map(_parts, each)) for each in self._slices()]
+
+    def _slices(self) -> list[list[Any]]:
+        """The columns of each slicing. Where they are typed, several stand between commas."""
         typed = self.options.get("slices")
-        given = [each.split(",") for each in typed] if typed is not None else self.get("slices") or []
-        every = [map(_parts, each if isinstance(each, list) else [each]) for each in given]
-        return [", ".join(unit or str(column) for column, unit in each) for each in every]
+        given = self.get("slices") or [] if typed is None else [each.split(",") for each in typed]
+        return [each if isinstance(each, list) else [each] for each in given]
 
     def roles(self) -> dict[str, Any]:
         """The columns of the roles."""
@@ -152,6 +148,10 @@ class Settings:
         roles = {**self.table("roles"), **{role: column for role, column in typed.items() if column is not None}}
         named = {role: _single(roles[role]) for role in ROLE_NAMES if role in roles}
         return named | ({"truth": operation(col(words[0]), "==", words[1])} if (words := self.truth_in_words()) else {})
+
+    def checked_roles(self) -> Table:
+        """The columns of all roles, as the library reads them."""
+        return checked_roles({role: code_of(column).value for role, column in self.roles().items()}).table
 
     def truth_in_words(self) -> tuple[str, str] | None:
         """The column of the truth and its text that is true, where the truth is named as in clicked=yes."""
@@ -166,10 +166,10 @@ class Settings:
         found = _parsed(path, self._texts[path])
         self._check(path, (), found, "key", KEYS)
         for key, value in found.items():
-            kind = KEYS[key]
-            if kind and not _is(kind, value):
-                shown = "" if kind in (LIST, TABLE) else f", not {value!r}"
-                raise self._wrong(path, [key], f"{key!r} must be {'' if kind == FLAG else 'a '}{kind}{shown}.")
+            words, kind = KEYS[key]
+            if not _is(kind, value):
+                shown = "" if kind in (list, dict) else f", not {value!r}"
+                raise self._wrong(path, [key], f"{key!r} must be {words}{shown}.")
         for name in ("roles", "prepare", "privacy"):
             self._check(path, (name,), found.get(name, {}), *INSIDE[name])
         for name in found.get("ignore", []):
@@ -233,8 +233,11 @@ class Settings:
             os.environ[REDACT] = before
 
 
-def _is(kind: str, value: Any) -> bool:
-    return isinstance(value, KINDS[kind]) and (kind == FLAG or not isinstance(value, bool))
+def _is(kind: type, value: Any) -> bool:
+    """Whether a value is of a type. A whole number is a number, and a Boolean is none."""
+    if isinstance(value, bool):
+        return kind in (bool, object)
+    return isinstance(value, (int, float) if kind is float else kind)
 
 
 def _keys(given: Any) -> Any:

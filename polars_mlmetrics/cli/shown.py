@@ -119,9 +119,8 @@ def _of_points(table: pl.DataFrame, settings: Settings, is_cut: bool) -> Shown:
 def _of_files(table: pl.DataFrame, settings: Settings, is_cut: bool) -> Shown:
     """The files of a log, and how many there are of each status."""
     counts = table["status"].value_counts(sort=True).rows()
-    here = f"{Path.cwd().as_posix()}/"
-    names = pl.when(pl.col("path").str.starts_with(here)).then(pl.col("path").str.strip_prefix(here)).otherwise("path")
-    shown = Shown(table.select(names.alias("path"), "rows", "status"), None, _listed(counts))
+    names = pl.col("path").str.strip_prefix(f"{Path.cwd().as_posix()}/")
+    shown = Shown(table.select(names, "rows", "status"), None, _listed(counts))
     changed = shown.table.filter(pl.col("status") != "unchanged")
     return shown._replace(table=changed) if is_cut and shown.table.height > FEW else shown
 
@@ -132,7 +131,10 @@ def _listed(counts: list[tuple[str, int]]) -> str:
 
 def _of_comparison(table: pl.DataFrame, settings: Settings, is_cut: bool) -> Shown:
     """A comparison: the verdict stands for its test; the smallest difference that shows is for what is unclear."""
-    table = _named(table, settings)
+    # A count of samples says `n_pairs` once more.
+    is_repeat = pl.all_horizontal(pl.col("value", "baseline_value").eq_missing(pl.col("n_pairs")))
+    own = table.filter(~(is_repeat & pl.col("ci_flag").eq_missing("totals")))
+    table = _named(table if own.is_empty() else own, settings)
     nothing = [name for name, value in OF_TESTS.items() if (table[name] == value).all()]
     sure = [] if table.filter(pl.col("verdict") == "unclear")["mde"].count() else ["mde"]
     table = table.with_columns(verdict_or_why()).drop("p", "p_adjusted", *nothing, *sure)
@@ -152,7 +154,7 @@ def _of_slices_found(table: pl.DataFrame, settings: Settings, is_cut: bool) -> S
     searched = table.unique([*by, "n_tested"])["n_tested"].sum()
     repeats = f"; repeats of these left out: {n_hidden:,} (-f csv has them)" if n_hidden else ""
     footer = f"{searched:,} slices searched, {own.height:,} shown{repeats}"
-    one = [name for name in by if name not in settings.groups() and own[name].n_unique() < 2]
+    one = [name for name in by if name not in settings.names("by") and own[name].n_unique() < 2]
     shown = own.select("slice", *(name for name in by if name not in one), *OF_SLICES)
     return Shown(shown, None, footer if table.height else "no slice is surely worse than the rest", ("rest", "high"))
 
@@ -198,4 +200,4 @@ def _redundant(settings: Settings) -> list[str]:
     """The columns that tell nothing more: those of slices, beside the slice in words, and of no intervals."""
     columns = set(settings.sliced())
     no_interval = OF_INTERVALS if settings.get("tidy") and settings.get("ci") is None else ()
-    return [*columns.difference(settings.groups()), *(["sliced_by"] if columns else []), *no_interval]
+    return [*columns.difference(settings.names("by")), *(["sliced_by"] if columns else []), *no_interval]

@@ -131,12 +131,9 @@ class TextTable:
 
     def _blocks(self, width: int) -> list[list[int]]:
         """The columns of each block."""
-        every = self._every
-        keys = every[: self.n_keys]
-        if self._width(every) <= width or len(keys) == len(every):
-            return [every]
+        keys, others = self._every[: self.n_keys], self._every[self.n_keys :]
         blocks = [[*keys]]
-        for column in every[self.n_keys :]:
+        for column in others:
             block = blocks[-1]
             if self._width([*block, column]) > width and len(block) > len(keys):
                 blocks.append([*keys, column])

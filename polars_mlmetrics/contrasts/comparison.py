@@ -78,6 +78,12 @@ class Comparison(ABC):
         self._margin = margin
         self._adjust = adjust
         self._query.check_names([self._model.name, *COLUMNS])
+        for measure in self._query.measures:
+            if measure.grain == "label" and measure.table.label == self._model.column:
+                raise MetricError(
+                    f"{measure.output_name} is an average over the labels, and {self._model.name!r} is their column: "
+                    "the sides that are compared have none in common. Compare labels by a metric without average=."
+                )
 
     def _models(self) -> pl.LazyFrame:
         """The column of the models."""

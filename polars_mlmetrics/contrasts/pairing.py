@@ -86,7 +86,7 @@ def keys_with(between: Key, by: Keys | None, verb: Verb, schema: pl.Schema) -> l
     if isinstance(between, str) and between in [key for key in groups if isinstance(key, str)]:
         raise NameCollisionError(
             f"two columns of the result would have the name {between!r}, by which {verb.name} tells the models apart: "
-            "leave it out of by=."
+            f"leave it out of {typed('by')}."
         )
     if verb.reads_state(schema):
         check_between(between, Contents.of(schema).by, of="a by column of the state")

@@ -17,6 +17,7 @@ from polars_mlmetrics.formula.unit import Unit
 from polars_mlmetrics.intervals.intervals import table_with_ends
 from polars_mlmetrics.metrics.calibration import bins_of
 from polars_mlmetrics.query.question import Question
+from polars_mlmetrics.query.reported_value import Account
 from polars_mlmetrics.query.results import ResultColumns
 
 COLUMNS = ResultColumns.of(
@@ -124,7 +125,8 @@ def _values_of_bins(question: Question, runs: Runs, like: Measure, by: list[str]
     bins = runs.table.filter(runs.key.is_finite()).with_columns(runs.key.cast(pl.Int64).alias(BIN), **sums)
     plan = Plan(TableSource(bins, schema), [*by, BIN], ReadFormulas(schema, question.query.roles))
     values = plan.value(score).alias("score"), plan.value(n_rows).alias("n_rows")
-    table, shares = table_with_ends(plan, "truth", truth, question.confidence)
+    account = Account(truth, Plan(question.source, by, question.query.readings))
+    table, shares = table_with_ends(plan, "truth", truth, question.confidence, account, of_bins=True)
     table = table.select(*by, pl.col(BIN).alias("bin"), *values, *shares)
     table = table.filter(pl.col("bin").is_not_null(), pl.col("n_rows") > 0)
     return table if is_counted else table.with_columns(n_rows=pl.lit(None, dtype=pl.Int64))

@@ -12,7 +12,8 @@ from dataclasses import replace
 
 import polars as pl
 
-from polars_mlmetrics.curves.threshold_curves import MetricCurve, decisions_of
+from polars_mlmetrics.curves.metric_thresholds import decisions_of
+from polars_mlmetrics.curves.threshold_curves import MetricCurve
 from polars_mlmetrics.engine.buckets import BUCKETS, buckets_of
 from polars_mlmetrics.engine.folds import BUCKET
 from polars_mlmetrics.engine.packing import modulo

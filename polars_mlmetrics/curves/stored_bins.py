@@ -51,12 +51,14 @@ def cells_of(
     question: Question, like: Measure, bins: Bins, grid: Grid | None = None, *, by_label: bool = False
 ) -> Cells:
     """The cells of a curve of a measure's rows: of a log those that are wanted, of a state such as it holds."""
+    if not question.is_of_state and bins is None:
+        return Cells()
+    score = type_of(like.table.score, question.query.schema)
     if not question.is_of_state:
-        score = None if bins is None else type_of(like.table.score, question.query.schema)
         return Cells(bins, grid or "logit", score)
     for parameters in (measure.parameters for measure in _measures_of_state(question)):
         if parameters.get("bins") is not None and "grid" in parameters:
-            cells = Cells(parameters["bins"], parameters["grid"])
+            cells = Cells(parameters["bins"], parameters["grid"], score)
             is_wanted = bins is None or (cells.bins == bins and grid in (None, cells.grid))
             if is_wanted and _can_answer(question, of_rows_of(cells.in_runs(), like), by_label=by_label):
                 return cells

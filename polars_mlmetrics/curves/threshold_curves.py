@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import Any
@@ -10,40 +10,41 @@ from typing import Any
 import polars as pl
 
 from polars_mlmetrics.curves.coded_groups import with_keys
+from polars_mlmetrics.curves.metric_thresholds import at_threshold, decisions_of, is_by_label, rows_key
 from polars_mlmetrics.curves.rank_curves import N_ROWS, points_of
 from polars_mlmetrics.curves.stored_bins import cells_of
-from polars_mlmetrics.data.expressions import same_expression
 from polars_mlmetrics.engine.at_thresholds import (
+    CELL_COUNTS,
+    COUNTS_AT,
     INFINITE,
     PLACE,
     AtThresholds,
+    CountsAtThresholds,
     SharedTables,
     SidesOf,
     Thresholds,
     sides_of_rows,
     sides_of_tables,
-    where_known,
 )
-from polars_mlmetrics.engine.folds import CODE, fold, matched
+from polars_mlmetrics.engine.folds import CODE, fold, fold_rows, matched
 from polars_mlmetrics.engine.formula_reader import FormulaReader
 from polars_mlmetrics.engine.packing import modulo, part_of
 from polars_mlmetrics.engine.plan import Plan, ReadFormulas, Runs
 from polars_mlmetrics.engine.replicates import WITHOUT, Replicates
 from polars_mlmetrics.engine.sources import LogSource, MergedSource, Source, TableSource, code_of_groups
 from polars_mlmetrics.engine.thinning import COUNTS, PAST_ALL, POINT, THRESHOLD, Thinning
-from polars_mlmetrics.errors import INTERNAL, MetricError, ParameterError, StateError
+from polars_mlmetrics.errors import INTERNAL, StateError
 from polars_mlmetrics.formula.cells import end_of_cell, ends_of_cells
 from polars_mlmetrics.formula.curve import EVERYWHERE, Bins, cell_of
 from polars_mlmetrics.formula.declaration import CATALOGUE, Declaration
 from polars_mlmetrics.formula.declare import make
 from polars_mlmetrics.formula.measure import Measure, Node, of_rows_of
 from polars_mlmetrics.formula.over_targets import OverTargets, counts_in
-from polars_mlmetrics.formula.parameters import as_number, identity
-from polars_mlmetrics.formula.shared import Decision
+from polars_mlmetrics.formula.statistic import Statistic
 from polars_mlmetrics.formula.unit import Unit
 from polars_mlmetrics.intervals.intervals import table_with_ends
-from polars_mlmetrics.query.query import Query
 from polars_mlmetrics.query.question import Question
+from polars_mlmetrics.query.reported_value import Account
 from polars_mlmetrics.query.results import ResultColumns
 from polars_mlmetrics.query.source import source_of
 
@@ -58,7 +59,9 @@ RowsOf = Callable[[pl.LazyFrame], pl.LazyFrame]
 def rows_at_places(u: Unit) -> pl.Expr:
     """The weight of the rows of a curve, folded by the number of their place and bucket."""
     _ = u.score
-    positives, negatives = u.runs(pl.col(_NUMBER), u.truth.alias("positives"), (~u.truth).alias("negatives"))
+    positives, negatives = u.runs(
+        pl.col(_NUMBER), u.truth.alias("positives"), (~u.truth).alias("negatives"), cells=PLACES
+    )
     return (positives + negatives).sum()
 
 
@@ -66,43 +69,6 @@ AT_PLACES = Measure(Declaration(rows_at_places, "group", EVERYWHERE, None), {}, 
 
 _TP, _FP, _TRUE, _OTHER = map(pl.col, COUNTS)
 _NOTHING = [pl.lit(0)] * 2
-
-
-def rows_key(measure: Measure) -> tuple[Any, ...]:
-    """A key that is equal for measures of the same rows with the same weights."""
-    return (measure.table, measure.labels, identity(measure.predicates))
-
-
-def decisions_of(metric: Node) -> Iterator[Measure]:
-    """The measures of a metric that have a threshold."""
-    return (measure for measure in metric.measures() if "threshold" in measure.parameters)
-
-
-def check_has_thresholds(caller: str, metric: Node, query: Query) -> None:
-    """Refuse a metric that has no curve along the threshold."""
-    name, measures = metric.output_name, list(decisions_of(metric))
-    if not measures:
-        raise MetricError(f"{caller}: {name} has no threshold=, so its value is the same at all of them.")
-    first = measures[0]
-    for measure in measures:
-        decision: Any = measure.parameters["threshold"]
-        if as_number(decision.threshold) is None:
-            raise ParameterError(f"{caller}: {name} has a threshold of its own, {decision}: leave out threshold=.")
-        same = same_expression(measure.table.score, first.table.score)
-        if not same or decision.inclusive != first.parameters["threshold"].inclusive:
-            raise MetricError(
-                f"{caller}: the parts of {name} are compared with thresholds in several ways. All must "
-                "read one score, and have one inclusive=."
-            )
-    for measure in metric.measures():
-        reader = query.readings.of(measure, in_runs=False, ranks=False)
-        if measure.grain == "sample":
-            why = "is a value of each sample, and a curve would need all of them at every threshold"
-        elif reader.run_key is not None or reader.windows or reader.looks_back:
-            why = "needs more of the rows than sums, so it has no curve along the threshold"
-        else:
-            continue
-        raise MetricError(f"{caller}: {measure.output_name} {why}. Use evaluate with a few thresholds.")
 
 
 def curve_of_metrics(question: Question, by: list[str], bins: Bins, n: int) -> pl.LazyFrame:
@@ -115,11 +81,6 @@ def curve_of_metrics(question: Question, by: list[str], bins: Bins, n: int) -> p
         values = curve.values(metric).sort(THRESHOLD, descending=True)
         tables.append(values.with_columns(pl.lit(metric.output_name).alias("metric")))
     return pl.concat(tables).rename({THRESHOLD: "threshold"})
-
-
-def is_by_label(metric: Node) -> bool:
-    """Whether it is made of values of labels."""
-    return any(measure.grain == "label" for measure in metric.measures())
 
 
 class MetricCurve:
@@ -171,7 +132,8 @@ class MetricCurve:
         at = metric.each(at_threshold)
         source = self._of_counts(at) or self._of_rows(at, self.points)
         plan = Plan(source, [*self.by, THRESHOLD], self._readings)
-        groups, values = table_with_ends(plan, "value", at, self.question.confidence)
+        account = Account(metric, Plan(self.question.source, self.by, self.question.query.readings))
+        groups, values = table_with_ends(plan, "value", at, self.question.confidence, account)
         table = groups.select(*self.by, THRESHOLD, *values).cast({"value": pl.Float64})
         # Without a threshold there is no value: NaN where the curve is broken.
         rest = self.points.filter(pl.col(THRESHOLD).is_null())
@@ -200,18 +162,25 @@ class MetricCurve:
         if self.question.confidence is not None:
             return None
         columns = self._counted(metric, (_TP, _FP), (_TRUE - _TP, _OTHER - _FP), pl.col(N_ROWS))
-        if any(measure.grain != "group" for measure in metric.measures()) or not self._follows_from(columns, metric):
+        broken = self._broken_rows(metric)
+        known = {*columns, *(count.name for count in broken)}
+        if any(measure.grain != "group" for measure in metric.measures()) or not self._follows_from(known, metric):
             return None
         tried = pl.col(THRESHOLD).is_not_null(), pl.col(POINT) != PAST_ALL
         table = self.points.filter(*tried).with_columns(**columns)
+        if broken:
+            table = matched(table, fold_rows(self.question.query.rows, self.by, broken, sparse=True), self.by)
         return TableSource(table, self._readings.schema, [*self.by, THRESHOLD])
 
     def _of_rows(self, metric: Node, points: pl.LazyFrame) -> Source:
         """The rows of a log, or the cells of a log or a state, at each threshold of their group as a source."""
         thresholds = Thresholds(points, self.by)
-        sides_of = self._sides_of_state if self.question.is_of_state else self._sides_of_log
+        if self.question.is_of_state:
+            source: Source = AtThresholds(self._sides_of_state(metric, thresholds), thresholds, self._readings.schema)
+        else:
+            source = self._of_log(metric, thresholds)
         # Intervals ask for the values of buckets twice.
-        return SharedTables(AtThresholds(sides_of(metric, thresholds), thresholds, self._readings.schema))
+        return SharedTables(source)
 
     def _follows_from(self, counts: Collection[str], metric: Node) -> bool:
         """Whether all that a metric reads of the rows are these counts, of whole groups and labels."""
@@ -228,6 +197,14 @@ class MetricCurve:
         plain = of_rows_of(replace(counts_of_f1, parameters={"threshold": threshold}), self._like)
         of_curve = plain, of_rows_of(self._cells.in_runs(), self._like)
         return {name for measure in of_curve for name in broken_in(self._reader(measure))}
+
+    def _broken_rows(self, metric: Node) -> list[Statistic]:
+        """The counts of broken rows of a log that the points do not know of: they are the same at each threshold."""
+        if self.question.is_of_state:
+            return []
+        readers, known, schema = map(self._reader, metric.measures()), self._broken(metric), self.question.query.schema
+        counts = {s.name: s for reader in readers for s in reader.statistics if s.name in broken_in(reader) - known}
+        return [count for count in counts.values() if schema.keys() >= set(count.row.meta.root_names())]
 
     def _counted(
         self, metric: Node, predicted: Sequence[pl.Expr], left: Sequence[pl.Expr], n_rows: pl.Expr
@@ -273,12 +250,15 @@ class MetricCurve:
         ends = ends_of_cells(*self._cells)
         return lambda rows: thresholds.placed_by_cell(rows, cell_of(score, bins, grid), ends)
 
-    def _sides_of_log(self, metric: Node, thresholds: Thresholds) -> SidesOf:
-        """The sides from counts at places, where these tell all that is asked, and from the rows elsewhere."""
+    def _of_log(self, metric: Node, thresholds: Thresholds) -> Source:
+        """The counts of cells at each threshold, where these tell all that is asked, and the rows elsewhere."""
         log, placed = source_of(self.question.query, self.question.passes), self._placed_rows(thresholds)
         buckets = [] if self.question.confidence is None else [WITHOUT]
-        of_rows = sides_of_rows(log, self.question.query.roles.sample, placed, buckets)
-        if not self._follows_from(self._counted(metric, _NOTHING, _NOTHING, pl.lit(0)), metric):
+        sides = sides_of_rows(log, self.question.query.roles.sample, placed, buckets)
+        of_rows = AtThresholds(sides, thresholds, self._readings.schema)
+        tp, fp, fn, tn, n_rows = map(pl.col, COUNTS_AT)
+        known = self._counted(metric, (tp, fp), (fn, tn), n_rows)
+        if not self._follows_from(known, metric):
             return of_rows
         if self._cells.bins is not None and not buckets:
             keys, runs = self._runs_of_cells(metric, self.by)
@@ -287,10 +267,9 @@ class MetricCurve:
             # Cells by bucket would be many, and few of them are told apart by the thresholds.
             keys, runs = self._runs_at_places(self._keys_of_runs(metric, self.by), log, placed, buckets)
             table = runs.table
-        table = table.cache()
-        sides = [self._counted(metric, *of, runs.n_rows) for of in ((runs.sums, _NOTHING), (_NOTHING, runs.sums))]
-        tables = (TableSource(table.select(*keys, PLACE, **side), self._readings.schema) for side in sides)
-        return where_known({*sides[0], *self._broken(metric)}, sides_of_tables(*tables), of_rows)
+        counts = map(pl.Expr.alias, (*runs.sums, runs.n_rows), CELL_COUNTS)
+        nothing = dict.fromkeys(self._broken(metric), pl.lit(0))
+        return CountsAtThresholds(table.select(*keys, PLACE, *counts).cache(), thresholds, nothing | known, of_rows)
 
     def _runs_at_places(
         self, keys: list[str], log: LogSource, placed: RowsOf, buckets: Sequence[str]
@@ -370,16 +349,7 @@ class MetricCurve:
 
 def counted_by_flags(metric: Node) -> list[Measure]:
     """The counts of rows by which flags judge the intervals of a metric."""
-    return [each for counts in counts_in(metric) for each in (counts.positives, counts.used) if each]
-
-
-def at_threshold(measure: Measure) -> Measure:
-    """A measure whose threshold is a column, where it has one."""
-    decision = measure.parameters.get("threshold")
-    if not isinstance(decision, Decision):
-        return measure
-    at = replace(decision, threshold=pl.col(THRESHOLD))
-    return replace(measure, parameters={**measure.parameters, "threshold": at})
+    return [each for counts in counts_in(metric) for each in (counts.positives, counts.used, counts.weight) if each]
 
 
 def broken_in(reader: FormulaReader) -> set[str]:

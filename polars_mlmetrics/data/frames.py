@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import polars as pl
 
-from polars_mlmetrics.data.expressions import check_no_pattern
+from polars_mlmetrics.data.expressions import check_no_pattern, text_of_key
 from polars_mlmetrics.errors import ParameterError, shown_type
 
 Frame = pl.DataFrame | pl.LazyFrame
@@ -100,6 +100,17 @@ def is_number(dtype: pl.DataType) -> bool:
 def is_text(dtype: pl.DataType) -> bool:
     """Whether a type holds texts."""
     return isinstance(dtype, pl.String | pl.Categorical | pl.Enum)
+
+
+def text_apart(key: pl.Expr, dtype: pl.DataType, *, among_others: bool = False) -> pl.Expr:
+    """The values of a key as texts of which no two are alike: one like a null, or like several keys, is in quotes."""
+    text = text_of_key(key, dtype)
+    if not is_text(dtype):
+        return text
+    is_odd = (text == "null") & key.is_not_null() | text.str.starts_with('"')
+    if among_others:
+        is_odd |= text.str.contains(", ", literal=True)
+    return pl.when(is_odd).then(pl.format('"{}"', text)).otherwise(text)
 
 
 # -- where the rows of a LazyFrame come from --------------------------------------------------------------------------

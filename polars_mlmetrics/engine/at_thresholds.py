@@ -9,11 +9,12 @@ The cells of a state are such intervals already: their sums count once as predic
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
+from polars_mlmetrics.engine.folds import fold
 from polars_mlmetrics.engine.packing import even
 from polars_mlmetrics.engine.partials import Partial, PartialKind, PartialTable
 from polars_mlmetrics.engine.ranking import UNIT, code_of, zero_if_apart
@@ -22,11 +23,17 @@ from polars_mlmetrics.engine.thinning import THRESHOLD
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.formula.statistic import Statistic
 
-PLACE, _SCORE, _ZERO, _ALL, _CELL, _END = (
-    f"{INTERNAL}at:{name}" for name in ("place", "score", "zero", "all", "cell", "end")
+PLACE, _SCORE, _ZERO, _ALL, _CELL, _END, _UNIT = (
+    f"{INTERNAL}at:{name}" for name in ("place", "score", "zero", "all", "cell", "end", "unit")
 )
 
 SIDES = ("predicted", "others")
+
+CELL_COUNTS = [f"{INTERNAL}at:{name}" for name in ("positives", "negatives", "n_rows")]
+"""The columns of cells: the weight of their true rows and of the others, and how many rows they have."""
+
+COUNTS_AT = [f"{INTERNAL}at:{name}" for name in ("tp", "fp", "fn", "tn", "rows")]
+"""The counts at a threshold: of true rows and of others that are predicted, of those that are not; and all rows."""
 
 INFINITE = float("inf")
 
@@ -79,12 +86,24 @@ class Thresholds:
         coded = rows.with_columns(cell.alias(_CELL))
         return coded.join(placed, on=[*self.by, _CELL], how="left", nulls_equal=True).drop(_CELL)
 
-    def grid(self, units: pl.LazyFrame) -> pl.LazyFrame:
-        """Each unit at each threshold of its group, and below all of them."""
+    def at_each(self, tables: Sequence[pl.LazyFrame], keys: Sequence[str], along: Sequence[pl.Expr]) -> pl.LazyFrame:
+        """Each unit of the first table at each threshold of its group, with what is worked out along its places.
+
+        The tables have the keys of a unit and PLACE, which is null for what is predicted nowhere: it comes last.
+        """
+        unit = [_ALL, *keys]
+        tables = [table.with_columns(pl.lit(0).alias(_ALL)) for table in tables]
+        units = tables[0].select(unit).unique().with_row_index(_UNIT).cache()
         places = self._table.select(*self.by, _ALL, PLACE, THRESHOLD)
-        below = places.select(*self.by, _ALL).unique()
-        every = pl.concat([places, below], how="diagonal")
-        return units.unique().join(every, on=[_ALL, *self.by], nulls_equal=True)
+        every = pl.concat([places, places.select(*self.by, _ALL).unique()], how="diagonal")
+        # One number stands for the keys while there is a row for each threshold.
+        grid = units.join(every, on=[_ALL, *self.by], nulls_equal=True).select(_UNIT, PLACE, THRESHOLD)
+        for table in tables:
+            numbered = table.join(units, on=unit, nulls_equal=True).drop(unit)
+            grid = grid.join(numbered, on=[_UNIT, PLACE], how="left", nulls_equal=True)
+        grid = grid.sort(_UNIT, PLACE, nulls_last=True)
+        found = grid.select(_UNIT, PLACE, THRESHOLD, *(column.over(_UNIT) for column in along))
+        return found.filter(pl.col(PLACE).is_not_null()).join(units, on=_UNIT).drop(_UNIT, PLACE, _ALL)
 
 
 def sides_of_rows(
@@ -107,7 +126,7 @@ def sides_of_rows(
         sides = [of_part.with_columns(pl.lit(bound).alias(THRESHOLD)) for bound in (-INFINITE, INFINITE)]
         return [log.of_rows(each, side, each.by) for each in partials for side in sides]
 
-    def fold(partials: Sequence[Partial]) -> list[Sides]:
+    def folded_of(partials: Sequence[Partial]) -> list[Sides]:
         def merge(tables: list[pl.LazyFrame]) -> list[pl.LazyFrame]:
             both = [each for each in partials for _ in SIDES]
             return [each.merged(table) for each, table in zip(both, tables, strict=True)]
@@ -119,7 +138,7 @@ def sides_of_rows(
         finest = [each.at(list(dict.fromkeys([*each.by, *buckets]))) for each in partials]
         names = [(PartialKind.of(each, each.by), *sorted(each.by), *each.fold.statistics) for each in finest]
         new = {name: each for name, each in zip(names, finest, strict=True) if name not in folded}
-        found = zip(new, fold(list(new.values())), strict=True)
+        found = zip(new, folded_of(list(new.values())), strict=True)
         folded.update({name: (over.cache(), under.cache()) for name, (over, under) in found})
         of_each = zip(partials, (folded[name] for name in names), strict=True)
         return [(each.merged(over), each.merged(under)) for each, (over, under) in of_each]
@@ -133,16 +152,6 @@ def sides_of_tables(predicted: Source, others: Source) -> SidesOf:
     def sides_of(partials: Sequence[Partial]) -> list[Sides]:
         found = [[source.partials([each], each.by)[0][0] for source in (predicted, others)] for each in partials]
         return [(of_predicted, of_others) for of_predicted, of_others in found]
-
-    return sides_of
-
-
-def where_known(known: Collection[str], of_known: SidesOf, others: SidesOf) -> SidesOf:
-    """The sides of partials whose statistics are known, by name, from there; those of others from elsewhere."""
-
-    def sides_of(partials: Sequence[Partial]) -> list[Sides]:
-        found = ((of_known if {*each.fold.statistics} <= {*known} else others)([each]) for each in partials)
-        return [sides for [sides] in found]
 
     return sides_of
 
@@ -181,31 +190,75 @@ class AtThresholds(Source):
 
     def _at_each(self, partial: Partial, at_places: Partial, tables: Sides) -> pl.LazyFrame:
         """The statistics of each unit at each threshold of its group."""
-        statistics = list(at_places.fold.statistics.values())
-        keys = [_ALL, *(key for key in at_places.unit_keys if key != PLACE)]
-        predicted, others = (table.with_columns(pl.lit(0).alias(_ALL)).cache() for table in tables)
-        grid = self._thresholds.grid(predicted.select(keys))
-        for side, table in zip(SIDES, (predicted, others), strict=True):
-            own = table.select(*keys, PLACE, pl.col(at_places.fold.statistics).name.prefix(f"{INTERNAL}{side}:"))
-            grid = grid.join(own, on=[*keys, PLACE], how="left", nulls_equal=True)
-        grid = grid.sort([*keys, PLACE], nulls_last=True)
-        grid = grid.with_columns(_cumulated_of(statistic, keys) for statistic in statistics)
-        at_thresholds = grid.filter(pl.col(PLACE).is_not_null())
-        return at_thresholds.select(*partial.unit_keys, *(statistic.name for statistic in statistics))
+        statistics = at_places.fold.statistics
+        keys = [key for key in at_places.unit_keys if key != PLACE]
+        sides = [
+            table.select(*keys, PLACE, pl.col(statistics).name.prefix(f"{INTERNAL}{side}:"))
+            for side, table in zip(SIDES, tables, strict=True)
+        ]
+        found = self._thresholds.at_each(sides, keys, list(map(_cumulated_of, statistics.values())))
+        return found.select(*partial.unit_keys, *statistics)
 
 
-def _cumulated_of(statistic: Statistic, keys: Sequence[str]) -> pl.Expr:
-    """A statistic at each threshold: of the rows above it as predicted ones, and of those below as others."""
+class CountsAtThresholds(Source):
+    """The counts of cells at each threshold, and the statistics that follow from them; others are in another source.
+
+    The cells have the keys of the groups, PLACE and `CELL_COUNTS`. `following` are the statistics, by name, in terms
+    of `COUNTS_AT`.
+    """
+
+    def __init__(
+        self, cells: pl.LazyFrame, thresholds: Thresholds, following: Mapping[str, pl.Expr], others: Source
+    ) -> None:
+        self.schema = others.schema
+        self._cells = cells
+        self._thresholds = thresholds
+        self._following = dict(following)
+        self._others = others
+
+    def partials(self, partials: Sequence[Partial], by: list[str]) -> list[PartialTable]:
+        return [self._known(each, by) or self._others.partials([each], by)[0] for each in partials]
+
+    def _known(self, partial: Partial, by: list[str]) -> PartialTable | None:
+        names = partial.fold.statistics
+        if not names.keys() <= self._following.keys():
+            return None
+        keys = [key for key in partial.fold.keys if key != THRESHOLD]
+        cells = fold(self._cells, [*keys, PLACE], [pl.col(CELL_COUNTS).sum()])
+        counts = self._thresholds.at_each([cells], keys, COUNTED)
+        return counts.select(*partial.fold.keys, *(self._following[name].alias(name) for name in names)), by
+
+
+def _cumulated_of(statistic: Statistic) -> pl.Expr:
+    """A statistic along the thresholds: of the rows above each as predicted ones, and of those below as others."""
     above, below = (pl.col(f"{INTERNAL}{side}:{statistic.name}") for side in SIDES)
     if statistic.monoid == "sum":
-        both = above.fill_null(0).cum_sum() + below.fill_null(0).cum_sum(reverse=True).shift(-1, fill_value=0)
-    else:
-        end, extreme = statistic.monoid, pl.min_horizontal if statistic.monoid == "min" else pl.max_horizontal
-        both = extreme(_running(above, end), _running(below, end, reverse=True).shift(-1))
-    return both.over(keys).alias(statistic.name)
+        return (_sum_above(above) + _sum_below(below)).alias(statistic.name)
+    end, extreme = statistic.monoid, pl.min_horizontal if statistic.monoid == "min" else pl.max_horizontal
+    return extreme(_running(above, end), _running(below, end, reverse=True).shift(-1)).alias(statistic.name)
+
+
+def _sum_above(value: pl.Expr) -> pl.Expr:
+    return value.fill_null(0).cum_sum()
+
+
+def _sum_below(value: pl.Expr) -> pl.Expr:
+    return value.fill_null(0).cum_sum(reverse=True).shift(-1, fill_value=0)
 
 
 def _running(value: pl.Expr, end: str, *, reverse: bool = False) -> pl.Expr:
     """The lowest, or the highest, of all values so far."""
     extreme = value.cum_min(reverse=reverse) if end == "min" else value.cum_max(reverse=reverse)
     return extreme.backward_fill() if reverse else extreme.forward_fill()
+
+
+_POSITIVES, _NEGATIVES, _N_ROWS = map(pl.col, CELL_COUNTS)
+_ALONG = (
+    _sum_above(_POSITIVES),
+    _sum_above(_NEGATIVES),
+    _sum_below(_POSITIVES),
+    _sum_below(_NEGATIVES),
+    _N_ROWS.sum(),
+)
+COUNTED = list(map(pl.Expr.alias, _ALONG, COUNTS_AT))
+"""The counts at each threshold, worked out along the places of a unit."""

@@ -41,14 +41,12 @@ class KeyedFold:
 
     def with_features(self, rows: pl.LazyFrame) -> pl.LazyFrame:
         """Rows with the added columns that the statistics read."""
-        # The key of a run may read a rank, so it is computed after it.
-        first = [feature for feature in self.features.values() if not self._is_of_others(feature)]
-        then = [feature for feature in self.features.values() if self._is_of_others(feature)]
-        rows = rows.with_columns(first) if first else rows
-        return rows.with_columns(then) if then else rows
-
-    def _is_of_others(self, feature: pl.Expr) -> bool:
-        return not self.features.keys().isdisjoint(feature.meta.root_names())
+        # The key of a run may read a rank, and a window what another one has found: each comes after what it reads.
+        left = dict(self.features)
+        while left:
+            ready = {name: row for name, row in left.items() if left.keys().isdisjoint(row.meta.root_names())}
+            rows, left = rows.with_columns(ready.values()), {n: row for n, row in left.items() if n not in ready}
+        return rows
 
     def of_rows(self, rows: pl.LazyFrame) -> pl.LazyFrame:
         """One row a key, with the statistics of the rows."""

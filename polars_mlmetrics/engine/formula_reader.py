@@ -48,6 +48,7 @@ class FormulaReader:
 
     keeps_rows_without_key = True
     """They are a unit too: never settled, but part of the group's statistics."""
+    has_columns = True
 
     def __init__(self, measure: Measure, roles: Table, types: Types, *, in_runs: bool, ranks: bool) -> None:
         self.measure = measure

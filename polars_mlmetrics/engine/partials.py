@@ -14,6 +14,7 @@ import polars as pl
 
 from polars_mlmetrics.data.roles import Grain
 from polars_mlmetrics.engine.folds import (
+    BUCKET,
     CODE,
     KeyedFold,
     fold,
@@ -34,6 +35,9 @@ from polars_mlmetrics.formula.statistic import Statistic
 
 FEW = 200
 """How many runs (bins) at most share a fold with the labels: there are as many statistics as both together."""
+
+MANY_CELLS = 10_000
+"""More bins than a metric has as a rule."""
 
 
 class Mergeable(Protocol):
@@ -171,7 +175,8 @@ class Partial:
     @property
     def bytes_a_row(self) -> int:
         """Bytes that a row takes, about, while it is ranked, or read in windows, or folded."""
-        return 25 + 70 * len(self.rankings) + (75 if self.fold.features else 0)
+        of_cells = 15 if has_many_cells(self) else 0
+        return 25 + of_cells + 70 * len(self.rankings) + (75 if self.fold.features else 0)
 
     def of_rows(self, rows: pl.LazyFrame) -> pl.LazyFrame:
         """Fold rows: sums over samples, or else the statistics of each unit."""
@@ -293,6 +298,12 @@ def statistics_of(partial: Partial) -> list[Statistic]:
 def has_many_bins(partial: Partial) -> bool:
     """Whether a group has many rows of it: of bins, and not of the few that are folded with the labels."""
     return partial.run is not None and not partial.runs_by_label and not partial.has_few_runs
+
+
+def has_many_cells(partial: Partial) -> bool:
+    """Whether a group may have a cell for every few rows: while Polars folds so many, it holds most of the rows."""
+    cells = partial.cells or 0
+    return has_many_bins(partial) and (cells > MANY_CELLS or (cells > 0 and BUCKET in partial.by))
 
 
 def table_of(reader: FormulaReader) -> tuple[object, ...]:

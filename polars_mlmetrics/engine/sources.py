@@ -13,7 +13,7 @@ from polars_mlmetrics.data.frames import is_at_hand
 from polars_mlmetrics.data.roles import Table
 from polars_mlmetrics.engine.folds import BUCKET, CODE, fold, joined, together
 from polars_mlmetrics.engine.formula_reader import FormulaReader
-from polars_mlmetrics.engine.partials import Mergeable, Partial, PartialKind, PartialTable
+from polars_mlmetrics.engine.partials import Mergeable, Partial, PartialKind, PartialTable, has_many_cells
 from polars_mlmetrics.engine.passes import Passes
 from polars_mlmetrics.engine.ranking import code_of
 from polars_mlmetrics.engine.ranking_by_id import NUMBER, split_by_id
@@ -227,7 +227,9 @@ class LogSource(Source):
 
     def _sharing(self, partials: Sequence[Mergeable], by: list[str]) -> list[Partial]:
         """A group, its labels and its few runs (bins): all can be merged from one fold of the rows."""
-        able = [each for each in partials if isinstance(each, Partial) and each.keys in ([], [self.label])]
+        # Samples, whose column may be that of the labels too, are merged from no fold of rows.
+        able = [each for each in partials if isinstance(each, Partial) and each.grain != "sample"]
+        able = [each for each in able if each.keys in ([], [self.label])]
         able = [each for each in able if each.windows <= {"sample"}]
         # With buckets one fold at all keys would be long.
         run = None if BUCKET in by else next((each.run for each in able if each.has_few_runs), None)
@@ -306,7 +308,7 @@ class PassesSource(LogSource):
     def _is_apart(self, partial: Mergeable) -> bool:
         if isinstance(partial, Partial) and partial.grain == "sample":
             return partial.whole_samples and self._holds_whole(partial.keys)
-        return partial.whole_samples
+        return partial.whole_samples or (isinstance(partial, Partial) and has_many_cells(partial))
 
     def _holds_whole(self, sample: Sequence[str]) -> bool:
         """Whether a part has all rows of such a sample. A cluster of samples may lie in several parts."""

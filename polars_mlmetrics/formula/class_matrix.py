@@ -78,5 +78,5 @@ def _part_in_matrix(u: Unit, threshold: Threshold) -> pl.Expr:
 
 def _is_not_returned(u: Unit) -> pl.Expr:
     """Whether nothing was returned of the sample of a row."""
-    above, _ = u.standing_of_any_label()
-    return (above == 0) & (u.score == NOT_RETURNED)
+    is_best, _ = u.best_of_any_label()
+    return is_best & (u.score == NOT_RETURNED)

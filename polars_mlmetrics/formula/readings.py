@@ -18,6 +18,7 @@ class GroupReading:
     """The group is the unit: folds are bare, a value of another unit is a window."""
 
     keeps_rows_without_key = False
+    has_columns = False
 
     def __init__(self, table: Table) -> None:
         self.table = table

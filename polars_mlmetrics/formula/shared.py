@@ -95,7 +95,7 @@ class SharedStatistics(ABC):
     def standing(self, name: Literal["rank", "above", "true_rank", "true_above"], grain: Grain) -> pl.Expr: ...
 
     @abstractmethod
-    def standing_of_any_label(self) -> tuple[pl.Expr, pl.Expr]: ...
+    def best_of_any_label(self) -> tuple[pl.Expr, pl.Expr]: ...
 
     @abstractmethod
     def needs_known(self, name: str, rows: pl.Expr, *, lack: str | None = None) -> None: ...
@@ -164,9 +164,9 @@ class SharedStatistics(ABC):
         """Whether a row is predicted; with "argmax" the share to which it is, 1/m for each of m tied best labels."""
         rule, score = Decision.of(threshold), self.raw_score
         if rule.is_argmax:
-            above, rank = self.standing_of_any_label()
-            is_best = (above == 0) & (score > NOT_RETURNED)
-            return pl.when(is_best).then(share(pl.lit(1.0), rank)).otherwise(0.0)
+            is_best, tied = self.best_of_any_label()
+            is_predicted = is_best & (score > NOT_RETURNED)
+            return pl.when(is_predicted).then(share(pl.lit(1.0), tied)).otherwise(0.0)
         if isinstance(rule.threshold, Mapping):
             return self._decision_by_label(rule, rule.threshold)
         if isinstance(rule.threshold, pl.Expr):

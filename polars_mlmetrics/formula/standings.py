@@ -27,6 +27,7 @@ class Standings(ABC):
     """Mixed into `Unit`, which says how a value of another unit comes back to the rows."""
 
     door: Door
+    grain: Grain
     reads: set[Grain]
     looks_into: set[Grain]
     _reading: Reading
@@ -108,19 +109,26 @@ class Standings(ABC):
         mean_place = self._of(grain, -self.score).rank("average")  # Polars takes longer with descending=True
         return self._stands("rank_and_above", (2 * mean_place - 1).cast(pl.Int64), grain)
 
-    def standing_of_any_label(self) -> tuple[pl.Expr, pl.Expr]:
-        """How many rows of the row's sample score higher, and at least as high, among all labels."""
-        if self.door.labels is None:
-            return self.above, self.rank
-        # Rows of other labels decide, be the unit the sample itself.
-        self._looks_at_any_label = True
-        self.reads.add("sample")
-        self.looks_into.add("sample")
-        above, rank = (self._ranked("sample", self.score, ties, any_label=True) for ties in ("min", "max"))
-        return (
-            self._within("above_of_any_label", above - 1, "sample"),
-            self._within("rank_of_any_label", rank, "sample"),
-        )
+    def best_of_any_label(self) -> tuple[pl.Expr, pl.Expr]:
+        """Whether a row has the best score of its sample among all labels, and how many labels of it have that."""
+        any_label = self.door.labels is not None
+        if self.grain == "sample" and not any_label:
+            # The rows of a sample are ranked once for all that is asked of it.
+            return self.above == 0, self.rank
+        if any_label:
+            # Rows of other labels decide, be the unit the sample itself.
+            self._looks_at_any_label = True
+            self.reads.add("sample")
+            self.looks_into.add("sample")
+        name = "best_of_any_label" if any_label else "best"
+        best = self._within(name, self._of("sample", self.score, any_label=any_label).max(), "sample")
+        is_best = self.score == best
+        if self._reading.has_columns:
+            # In a window Polars folds whole numbers faster than it ranks rows, or folds Booleans.
+            tied = self._of("sample", is_best.cast(pl.UInt32), any_label=any_label).sum().cast(pl.Int64)
+        else:
+            tied = self._ranked("sample", self.score, "max", any_label=any_label)
+        return is_best, self._within(f"tied_{name}", tied, "sample")
 
     def place(self, name: str, key: pl.Expr) -> pl.Expr:
         """The place of a row in its sample, lowest key first; of equal keys each has a place of its own, any."""

@@ -131,6 +131,8 @@ class Reading(Protocol):
 
     keeps_rows_without_key: bool
     """Whether a fold counts rows without the key of a unit too: as a unit of their own."""
+    has_columns: bool
+    """Whether a value of another unit is a column, which another window may read."""
 
     @abstractmethod
     def fold(self, statistic: Statistic) -> pl.Expr:

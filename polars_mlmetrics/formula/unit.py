@@ -380,7 +380,8 @@ class Unit(Row, Standings, SharedStatistics):
         grains = sorted(self.looks_into)
         others = {grain: self._of(grain, rows, any_label=self._looks_at_any_label) for grain in grains}
         broken = f"broken_{name}_of_any_label" if self._looks_at_any_label else f"broken_{name}"
-        reach = [self._within(broken, row.any(), grain) for grain, row in others.items()]
+        # In a window Polars folds Booleans slower than bytes.
+        reach = [self._within(broken, row.cast(pl.UInt8).max(), grain) > 0 for grain, row in others.items()]
         return f"{broken}_in_{'_or_'.join(grains)}", any_of([rows, *reach])
 
     def unknown_rows(self) -> pl.Expr | None:

@@ -54,6 +54,7 @@ SEEMS_FEW = 24
 DOMINANT, MANY_BUCKETS = 0.2, 32
 """The share of the weight with which a bucket decides the interval, where there are at least so many buckets."""
 
+_IS_POOLED, _CLUSTERS = (f"{INTERNAL}{name}" for name in ("is_pooled", "clusters"))
 
 FLAGS = {
     "no_state": "no interval",
@@ -298,18 +299,33 @@ class Intervals:
 
 
 def table_with_ends(
-    plan: Plan, name: str, metric: Node, confidence: Confidence | None
+    plan: Plan, name: str, metric: Node, confidence: Confidence | None, account: Account, *, of_bins: bool = False
 ) -> tuple[pl.LazyFrame, list[pl.Expr]]:
-    """The plan's table, and of it the value of a metric under a name, with the columns `ENDS` where wanted."""
+    """The plan's table, and of it the value of a metric under a name, with the columns `ENDS` where wanted.
+
+    Its rows are points of groups, and the account is of the rows of these. A point is of all of them, unless it is
+    a bin: then the buckets say how many clusters it has.
+    """
     value = plan.value(metric)
     if confidence is None:
         return plan.groups(), [value.alias(name)]
     intervals, result = Intervals(plan, confidence), Result(name, value)
-    interval = intervals.of(metric)
-    flag = intervals.flag_of(metric, interval, pl.lit(False), None, **intervals.rare(metric))
+    interval = intervals.of(metric, intervals.weights_of(metric))
+    clusters = None if of_bins else account.n_clusters(confidence.cluster)
+    facts = {_IS_POOLED: account.is_pooled, **({} if clusters is None else {_CLUSTERS: clusters})}
+    known = {fact: pl.col(fact) for fact in facts}
+    flag = intervals.flag_of(metric, interval, known[_IS_POOLED], known.get(_CLUSTERS), **intervals.rare(metric))
     flag = pl.when(_is_number(result)).then(flag)
     columns = [*_ends(result, interval), flag]
-    return intervals.table(), [value.alias(name), *map(pl.Expr.alias, columns, ENDS.names())]
+    table = _with_facts(intervals.table(), account.plan, facts)
+    return table, [value.alias(name), *map(pl.Expr.alias, columns, ENDS.names())]
+
+
+def _with_facts(points: pl.LazyFrame, groups: Plan, facts: Mapping[str, pl.Expr]) -> pl.LazyFrame:
+    """Points of groups, with facts of the group of each."""
+    if not any(fact.meta.root_names() for fact in facts.values()):
+        return points.with_columns(**facts)
+    return matched(points, groups.groups().select(*groups.by, **facts), groups.by, how="left")
 
 
 def _columns(intervals: Sequence[T], step: Callable[[T], list[pl.Expr]]) -> list[pl.Expr]:

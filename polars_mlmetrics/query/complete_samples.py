@@ -13,7 +13,7 @@ from polars_mlmetrics.engine.folds import fold, matched
 from polars_mlmetrics.engine.passes import Passes
 from polars_mlmetrics.engine.ranking import code_of
 from polars_mlmetrics.engine.sources import LogSource
-from polars_mlmetrics.errors import INTERNAL, ParameterError, unknown
+from polars_mlmetrics.errors import INTERNAL, ParameterError, typed, unknown
 from polars_mlmetrics.formula.measure import Measure
 from polars_mlmetrics.formula.over_targets import samples_of_all
 from polars_mlmetrics.query.query import Query
@@ -31,7 +31,7 @@ def check_can_pair(query: Query, between: str) -> None:
     names = [key.name for key in query.by]
     check_no_pattern([between], what="between column")
     if between not in names:
-        raise ParameterError(unknown("between=", between, names, of="a by column of the state"))
+        raise ParameterError(unknown(typed("between"), between, names, of="a by column of the state"))
     check_key_columns(query.roles.sample, query.schema, what="sample column")
 
 

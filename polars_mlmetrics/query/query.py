@@ -17,7 +17,7 @@ from polars_mlmetrics.engine.buckets import NumberedClusters
 from polars_mlmetrics.engine.list_slices import for_each_value
 from polars_mlmetrics.engine.plan import ReadFormulas
 from polars_mlmetrics.engine.replicates import WITHOUT, WITHOUT_COARSE
-from polars_mlmetrics.errors import INTERNAL, ColumnError, MetricError, NameCollisionError, ParameterError
+from polars_mlmetrics.errors import INTERNAL, ColumnError, MetricError, NameCollisionError, ParameterError, typed
 from polars_mlmetrics.formula.measure import Measure, Node, on_shown
 from polars_mlmetrics.formula.metric import Metric, metrics_in
 from polars_mlmetrics.query.keys import (
@@ -231,7 +231,7 @@ class Query:
                 raise NameCollisionError(f"{keys[0].name!r} is twice in one slice.")
             for key in keys:
                 if key in self.by:
-                    raise ParameterError(f"{key.name!r} is already in by=, so it cannot be a slice too.")
+                    raise ParameterError(f"{key.name!r} is already in {typed('by')}, so it cannot be a slice too.")
                 check_plain(key, self.schema)
 
 

@@ -55,28 +55,30 @@ class Account:
     ) -> None:
         self.metric = metric
         self.name = metric.output_name
-        self._plan = plan
+        self.plan = plan
         self._is_of_units = any(measure.per for measure in metric.measures())
         counts = all(measure.declaration.counts for measure in metric.measures())
         self._min_samples = None if counts else min_samples
         self._counts_samples = counts_samples
         self._names = names_of_parts(metric, plan.roles) if tidy else {}
         self._counts_of: dict[tuple[Any, ...], RowCounts] = {}
-        value = self._value(metric)
         if self._min_samples is not None:
             check_samples(metric.measures(), plan.schema)
-            value = pl.when(~self._too_few(metric)).then(value)
-        self.value = value
+        self._is_tidy = tidy
+
+    @cached_property
+    def value(self) -> pl.Expr:
         """The metric's value: null where there are too few samples."""
-        self._counts = self._counted() if tidy else {}
+        value = self._value(self.metric)
+        return value if self._min_samples is None else pl.when(~self._too_few(self.metric)).then(value)
 
     def n_clusters(self, cluster: Sequence[str]) -> pl.Expr | None:
         """How many clusters have such a row; None where they cannot be counted."""
 
         def clusters(counts: RowCounts) -> pl.Expr | None:
             counted = counts.clusters(cluster)
-            is_there = all(column in self._plan.schema for column in cluster)
-            can_count = self._counts_samples and is_there and self._plan.can_answer(counted)
+            is_there = all(column in self.plan.schema for column in cluster)
+            can_count = self._counts_samples and is_there and self.plan.can_answer(counted)
             return self._value(counted) if can_count else None
 
         return self._over_parts(self.metric, clusters, pl.min_horizontal, pl.min_horizontal)
@@ -84,11 +86,11 @@ class Account:
     @cached_property
     def is_pooled(self) -> pl.Expr:
         """Whether rows of several models make one value."""
-        return any_of([self._value(each) > 0 for each in several_models(self.metric, self._plan)])
+        return any_of([self._value(each) > 0 for each in several_models(self.metric, self.plan)])
 
     def result(self) -> Result:
         """The columns that tell of it."""
-        return Result(self.name, self.value, self._counts)
+        return Result(self.name, self.value, self._counted() if self._is_tidy else {})
 
     def _counted(self) -> dict[str, pl.Expr | None]:
         parts = {part.key: part for _, part in _by_target(self.metric)}
@@ -104,15 +106,15 @@ class Account:
 
     def _counted_of_groups(self, parts: Iterable[Planned]) -> dict[str, pl.Expr | None]:
         """Counts that only a value of several units has."""
-        added = [self._plan.add(part) for part in parts]
+        added = [self.plan.add(part) for part in parts]
         undefined = pl.sum_horizontal(map(pl.col, dict.fromkeys(columns.undefined_units for columns in added)))
         return {
             "n_split": self._over_parts(self.metric, self._split, pl.max_horizontal, pl.max_horizontal),
-            "n_undefined": self._plan.where_whole(undefined, added),
+            "n_undefined": self.plan.where_whole(undefined, added),
         }
 
     def _value(self, metric: Node) -> pl.Expr:
-        return self._plan.value(metric, _value_in)
+        return self.plan.value(metric, _value_in)
 
     # -- counts: of one measure, and of the parts of a metric together ---------------------------------------------
 
@@ -147,18 +149,18 @@ class Account:
 
     def _used(self, counts: RowCounts) -> pl.Expr:
         # Rows are counted whether or not their samples are whole.
-        return _value_in(counts.used, self._plan.add(counts.used))
+        return _value_in(counts.used, self.plan.add(counts.used))
 
     def _excluded(self, counts: RowCounts) -> pl.Expr:
         """The rows with a null in a role, and those without a key of the metric's own unit."""
-        return _value_in(counts.in_scope, self._plan.add(counts.in_scope)) - self._used(counts)
+        return _value_in(counts.in_scope, self.plan.add(counts.in_scope)) - self._used(counts)
 
     def _split(self, counts: RowCounts) -> pl.Expr | None:
         known = self._can_count_samples(counts)
-        return self._plan.source.n_split(counts.measure.table.sample) if known else None
+        return self.plan.source.n_split(counts.measure.table.sample) if known else None
 
     def _can_count_samples(self, counts: RowCounts) -> bool:
-        return self._counts_samples and can_count_samples(counts, self._plan)
+        return self._counts_samples and can_count_samples(counts, self.plan)
 
     def _samples(self, counts: RowCounts) -> pl.Expr | None:
         # Where samples are asked for, the lack of them is an error.
@@ -202,7 +204,7 @@ class Account:
         counted = [] if self._min_samples is None else [each.samples for each in counts]
         several = [
             Cause(pl.col(reason).is_not_null(), pl.lit(name) + pl.col(reason), of_whole=True)
-            for reason in self._plan.reasons_of(self._plan.add(each) for each in (part, *counted))
+            for reason in self.plan.reasons_of(self.plan.add(each) for each in (part, *counted))
         ]
         # With `undefined=` no rows have a value too, so they are not why there is none.
         has_value = any(measure.undefined is not None for measure in part.measures())
@@ -236,7 +238,7 @@ class Account:
         unit = part.grain if isinstance(part, Measure) else "target"
         if unit == "group" or self._is_of_units:
             return pl.lit(name + when)
-        units = pl.col(self._plan.add(part).undefined_units)
+        units = pl.col(self.plan.add(part).undefined_units)
         why = "" if reasons[1:] else f": {when}"
         return (
             pl.when(units == 0)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import combinations
 from typing import Any, NamedTuple, Self
 
 import polars as pl
 
 from polars_mlmetrics.data.expressions import text_of_key
+from polars_mlmetrics.data.frames import text_apart
 from polars_mlmetrics.errors import INTERNAL, ParameterError, at_callers_line
 from polars_mlmetrics.formula.parameters import Count, check_parameter
 from polars_mlmetrics.query.keys import AnyKey, KeyColumn, UnreadKey
@@ -195,7 +197,8 @@ def _labels(query: Query, keys: list[KeyColumn]) -> list[pl.Expr]:
     return [pl.lit(", ".join(key.name for key in keys)).alias("sliced_by"), slice_text(query, keys).alias("slice")]
 
 
-def slice_text(query: Query, keys: Sequence[KeyColumn]) -> pl.Expr:
-    """A slice in words."""
-    parts = [pl.lit(f"{key.name}=") + text_of_key(pl.col(key.column), query.schema[key.column]) for key in keys]
+def slice_text(query: Query, keys: Sequence[KeyColumn], *, apart: bool = False) -> pl.Expr:
+    """A slice in words. These tell it apart from all others where no keys stand beside them."""
+    text_of = partial(text_apart, among_others=bool(keys[1:])) if apart else text_of_key
+    parts = [pl.lit(f"{key.name}=") + text_of(pl.col(key.column), query.schema[key.column]) for key in keys]
     return pl.concat_str(parts, separator=", ") if parts else pl.lit("")

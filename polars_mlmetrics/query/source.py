@@ -17,7 +17,7 @@ from polars_mlmetrics.engine.passes import FileByFile, Passes
 from polars_mlmetrics.engine.replicates import WITHOUT, WITHOUT_COARSE
 from polars_mlmetrics.engine.slices import Slices
 from polars_mlmetrics.engine.sources import LogSource, PassesSource, Source
-from polars_mlmetrics.errors import INTERNAL, ColumnError, MetricError, ParameterError, warn_at_callers_line
+from polars_mlmetrics.errors import INTERNAL, ColumnError, MetricError, ParameterError, typed, warn_at_callers_line
 from polars_mlmetrics.formula.arithmetic import cuts
 from polars_mlmetrics.places.place import is_url
 from polars_mlmetrics.query.query import Query
@@ -50,7 +50,10 @@ def _warn_of_samples(query: Query) -> None:
     """Warn before samples are looked into of more rows than fit."""
     looking = next((measure for measure in query.measures if measure.probe.looks_at_samples), None)
     if looking is not None:
-        why, remedy = f"{looking.output_name} looks into samples", "Pass passes='auto' to read them in parts."
+        why, remedy = (
+            f"{looking.output_name} looks into samples",
+            f"Pass {typed('passes', 'auto')} to read them in parts.",
+        )
         warn_of_many_rows(query, BYTES_A_ROW, why, remedy)
 
 
@@ -172,7 +175,7 @@ def passes_over(
 ) -> Passes | None:
     """The passes over a log of these samples, whose rows are prepared first; None where all is read at once."""
     if memory is not None and count != "auto":
-        raise ParameterError(f"memory= works only with passes='auto', and passes is {count!r}.")
+        raise ParameterError(f"{typed('memory')} works only with {typed('passes', 'auto')}, and passes is {count!r}.")
     if count is None:
         return None
     whole = isinstance(count, int) and not isinstance(count, bool) and count > 0

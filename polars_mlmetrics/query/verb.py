@@ -89,7 +89,7 @@ def check_no_roles(cluster: Names, roles: Mapping[str, Any]) -> None:
     """Refuse what a state has decided."""
     given = [*roles, *(["cluster"] if cluster is not None else [])]
     if given:
-        raise ParameterError(f"{given[0]}= cannot be given for a state: it has what it was made with.")
+        raise ParameterError(f"{typed(given[0])} cannot be given for a state: it has what it was made with.")
 
 
 def flat(given: Iterable[Any]) -> Iterable[Any]:

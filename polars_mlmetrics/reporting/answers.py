@@ -15,8 +15,7 @@ from polars_mlmetrics.analysis.find_slices import NONE_WORSE, find_slices
 from polars_mlmetrics.analysis.finish import finish
 from polars_mlmetrics.checks.check import check
 from polars_mlmetrics.curves.stored_bins import ENOUGH
-from polars_mlmetrics.data.expressions import text_of_key
-from polars_mlmetrics.data.frames import scan_node
+from polars_mlmetrics.data.frames import scan_node, text_apart
 from polars_mlmetrics.data.roles import MODEL as MODELS
 from polars_mlmetrics.errors import MetricError, TableError
 from polars_mlmetrics.formula.measure import Measure, of_rows_used_by
@@ -281,7 +280,7 @@ def _found_of(asked: ReportQuestion, model: str) -> pl.DataFrame:
     rows = asked.frame
     if asked.between is not None:
         key = pl.col(asked.between) if isinstance(asked.between, str) else asked.between
-        rows = rows.filter(text_of_key(key, dtype_of(asked.frame, asked.between)) == model)
+        rows = rows.filter(text_apart(key, dtype_of(asked.frame, asked.between)) == model)
     # Of the rows of one model the files are no bare scan: they are read in passes all the same, if they are many.
     is_by_file = asked.passes.get("passes") == "files"
     given: dict[str, Any] = {"cluster": asked.cluster, "progress": False, **asked.roles}

@@ -13,8 +13,7 @@ from polars_mlmetrics.analysis.evaluate import evaluate
 from polars_mlmetrics.analysis.finish import finish
 from polars_mlmetrics.curves.stored_bins import ENOUGH
 from polars_mlmetrics.data.door import check_columns
-from polars_mlmetrics.data.expressions import text_of_key
-from polars_mlmetrics.data.frames import Frame, Names, column_names, is_at_hand, is_text
+from polars_mlmetrics.data.frames import Frame, Names, column_names, is_at_hand, text_apart
 from polars_mlmetrics.data.roles import MODEL as MODELS
 from polars_mlmetrics.data.roles import Table, checked_roles
 from polars_mlmetrics.data.visible import visible
@@ -145,7 +144,7 @@ class ReportQuestion:
             return None
         dtype = dtype_of(self.frame, self.between)
         value = pl.Series([self.baseline], dtype=dtype, strict=False)
-        text: str = pl.select(text_of_key(pl.lit(value), dtype)).item()
+        text: str = pl.select(text_apart(pl.lit(value), dtype)).item()
         return text
 
     @cached_property
@@ -271,7 +270,7 @@ class ReportQuestion:
             table = table.with_columns(pl.lit(ALL).alias(MODEL))
         else:
             name = name_of(self.between)
-            table = table.with_columns(text_of_key(pl.col(name), table.schema[name]).alias(MODEL)).drop(name)
+            table = table.with_columns(text_apart(pl.col(name), table.schema[name]).alias(MODEL)).drop(name)
         whole = [pl.lit(WHOLE).alias(name) for name in ("sliced_by", "slice") if name not in table.columns]
         return reduce(_slices_apart, [list(map(name_of, keys)) for keys in self.all_slices], table.with_columns(whole))
 
@@ -307,13 +306,8 @@ def _slices_apart(table: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
     """A table with each slice of a slicing in other words: a text like a null, or like more, is in quotes."""
     if not {*keys} <= {*table.columns}:
         return table
-    parts = []
-    for name in keys:
-        text, is_odd = text_of_key(pl.col(name), table.schema[name]), pl.lit(False)
-        if is_text(table.schema[name]):
-            is_odd = pl.col(name).is_not_null() & ((text == "null") | text.str.starts_with('"'))
-            is_odd |= text.str.contains(", ", literal=True) & bool(keys[1:])
-        parts.append(pl.format("{}={}", pl.lit(name), pl.when(is_odd).then(pl.format('"{}"', text)).otherwise(text)))
+    texts = {name: text_apart(pl.col(name), table.schema[name], among_others=bool(keys[1:])) for name in keys}
+    parts = [pl.format("{}={}", pl.lit(name), text) for name, text in texts.items()]
     # A column without a name slices by the same word as the whole does.
     is_of_slicing = (pl.col("sliced_by") == ", ".join(keys)) & (pl.col("slice") != WHOLE)
     return table.with_columns(

@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from polars_mlmetrics.curves.calibration_curves import SHARES
-from polars_mlmetrics.data.expressions import text_of_key
+from polars_mlmetrics.data.frames import text_apart
 from polars_mlmetrics.data.visible import visible
 from polars_mlmetrics.errors import INTERNAL
 from polars_mlmetrics.query.results import TIDY
@@ -44,7 +44,7 @@ def with_series(frame: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
     """A frame with a text that names the group of each row."""
     if not keys:
         return frame.with_columns(pl.lit("all rows").alias(SERIES))
-    texts = [text_of_key(pl.col(key), frame.schema[key]) for key in keys]
+    texts = [text_apart(pl.col(key), frame.schema[key], among_others=bool(keys[1:])) for key in keys]
     return as_shown(frame.with_columns(pl.concat_str(texts, separator=", ").alias(SERIES)), SERIES)
 
 

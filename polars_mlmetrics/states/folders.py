@@ -134,9 +134,9 @@ class LogReader:
 
 def is_gone(source: Mapping[str, Any] | None, store: Store) -> bool:
     """Whether there is no longer a file of which a state was made."""
-    if source is None:
+    path = (source or {}).get("path")
+    if path is None:
         return False
-    path = source["path"]
     return store.seen(Address.of(path)) is None if is_of_store(path) else not Path(path).exists()
 
 

@@ -13,7 +13,7 @@ import polars as pl
 
 from polars_mlmetrics.data.frames import SOURCE, Frame, schema_of
 from polars_mlmetrics.engine.contents import Contents, check_once, check_sources, fits, parsed, text_in
-from polars_mlmetrics.errors import FileError, StateError, at_callers_line
+from polars_mlmetrics.errors import FileError, ParameterError, StateError, at_callers_line, typed
 from polars_mlmetrics.places.credentials import Provider
 from polars_mlmetrics.places.finding import Source, found_files, places_of, to_write
 from polars_mlmetrics.places.fingerprints import name_in
@@ -38,14 +38,15 @@ DIGEST = b"sha256:"
 BLANK = DIGEST + b"0" * 64
 """The placeholder of the digest while the digest is computed."""
 
-OF_LOG = {"path": str, "size": int, "rows": int, "prepare_version": str, "reads": [{"size": int, "mtime_ns": int}]}
+PREPARED = {"prepare_version": str}
+OF_LOG = {**PREPARED, "path": str, "size": int, "rows": int, "reads": [{"size": int, "mtime_ns": int}]}
 SHAPE = {
     "contents": str,
     "digest": str,
     "library": str,
     "polars": str,
     "rows": int,
-    "source": (None, {**OF_LOG, "mtime_ns": int}, {**OF_LOG, "version": str}),
+    "source": (None, PREPARED, {**OF_LOG, "mtime_ns": int}, {**OF_LOG, "version": str}),
 }
 """The metadata that are read."""
 
@@ -85,6 +86,12 @@ class StateFile:
         self.sources: list[str] = scan.select(pl.col(SOURCE).drop_nulls()).collect().to_series().to_list()
         """The files of the log that it was made of, as far as they are known."""
 
+    @property
+    def prepare_version(self) -> str | None:
+        """The version of the steps that its rows went through; None if it is not known."""
+        source: dict[str, Any] | None = self.metadata["source"]
+        return None if source is None else source["prepare_version"]
+
 
 @at_callers_line
 def write_state(
@@ -92,10 +99,14 @@ def write_state(
     path: str | os.PathLike[str],
     *,
     overwrite: bool = False,
+    prepare_version: str | None = None,
     storage_options: Mapping[str, Any] | None = None,
     credential_provider: Provider | None = None,
 ) -> None:
     """Write a state to a parquet file. The file is written whole or not at all, and contains its own digest.
+
+    `prepare_version` is a text that you change whenever you prepare logs in another way, as in `update_states`: it is
+    stored, and `scan_states` does not read states of two versions in one folder as one.
 
     The path may be one of an object store ("s3://", "gs://", "az://"): `storage_options` and `credential_provider` open
     it, as in pl.scan_parquet. No message shows them. It needs the extra `cloud`.
@@ -108,17 +119,20 @@ def write_state(
     >>> mlm.scan_states("monday.parquet").mlm.finish(mlm.accuracy()).collect().item()
     0.6666666666666666
     """
+    if not isinstance(prepare_version, str | None):
+        raise ParameterError(f"prepare_version is a text, such as '2', not {prepare_version!r}.")
     cloud = Store.read(storage_options, credential_provider)
     cloud.check_used(path)
     places, place = to_write(path, cloud, instead=REMOTE_WRITE)
     Contents.of(schema_of(frame, "write_state"))
     refuse_delta(place.parent, cloud)
     places.check_free(place, overwrite=overwrite)
-    places.put(place, bytes_of_state(frame), overwrite=overwrite)
+    source = None if prepare_version is None else {"prepare_version": prepare_version}
+    places.put(place, bytes_of_state(frame, source), overwrite=overwrite)
 
 
 def bytes_of_state(frame: Frame, source: dict[str, Any] | None = None) -> bytes:
-    """The file of a state, with what there is to say of the file that it was made of."""
+    """The file of a state, with what there is to say of the file that it was made of, or of its steps."""
     contents = Contents.of(frame.lazy().collect_schema())
     state = frame.lazy().select(contents.names()).collect()
     check_sources(state)
@@ -164,8 +178,9 @@ def scan_states(
     """Read states from files and concatenate them: a path, a folder, a pattern or a list of them.
 
     Every file is checked first: that it is a state, is whole and unchanged, and has the same metrics, keys, roles and
-    buckets as the others; and that no state and no file of the log is there twice. The bytes of the files stay in
-    memory: if a file is replaced later, nothing changes.
+    buckets as the others; that no state and no file of the log is there twice; and that all in one folder have the same
+    `prepare_version`, as far as they have one. The bytes of the files stay in memory: if a file is replaced later,
+    nothing changes.
 
     Paths of object stores are opened as in `write_state`.
 
@@ -214,3 +229,16 @@ def _check_together(files: Sequence[StateFile]) -> None:
         if twin is not file and file.metadata["rows"]:
             raise StateError(f"{file.path} and {twin.path} are the same state, given twice.")
     check_once((source, f"{name_in(source)} of {file.path}") for file in files for source in file.sources)
+    _check_prepared_alike(files)
+
+
+def _check_prepared_alike(files: Sequence[StateFile]) -> None:
+    """Refuse states in one folder whose rows went through other steps."""
+    first: dict[Any, StateFile] = {}
+    for file in files:
+        other = first.setdefault(file.path.parent, file) if file.prepare_version is not None else file
+        if other.prepare_version != file.prepare_version:
+            raise StateError(
+                f"{file.path} was made with another {typed('prepare_version')} than {other.path}: make one of them "
+                "again, or move the states of one of the two to a folder of their own and read both folders."
+            )

@@ -255,15 +255,14 @@ def _check_once(parts: Sequence[_Part], others: Sequence[StateFile]) -> None:
 
 def _check_prepared(others: Sequence[StateFile], version: str, lost: Collection[Place]) -> None:
     """Refuse, before anything is folded, states that went through other steps and cannot be made again."""
-    of_logs = [file for file in others if file.metadata["source"] is not None]
-    old = [file for file in of_logs if file.metadata["source"]["prepare_version"] != version]
+    old = [file for file in others if file.prepare_version not in (None, version)]
     if old:
-        log, more = old[0].metadata["source"]["path"], f" (and {len(old) - 1} more)" if len(old) > 1 else ""
-        why, mended = (
-            (f"{log} is gone", f"delete it ({typed('gone', 'drop')})")
-            if old[0].path in lost
-            else (f"{log} is not one of these files", "name that file too")
-        )
+        log, more = old[0].metadata["source"].get("path"), f" (and {len(old) - 1} more)" if len(old) > 1 else ""
+        why, mended = f"{log} is not one of these files", "name that file too"
+        if old[0].path in lost:
+            why, mended = f"{log} is gone", f"delete it ({typed('gone', 'drop')})"
+        elif log is None:
+            why, mended = "`write_state` wrote it", "write it anew"
         raise StateError(
             f"{old[0].path}{more} was made with another {typed('prepare_version')}, and is not made again: {why}. Take "
             f"the change back, {mended}, or move such states to a folder of their own and read both folders."
@@ -287,6 +286,8 @@ def _check_alike(states: Mapping[Place, pl.LazyFrame], known: Sequence[StateFile
 def _has_same_question(one: pl.Schema, other: pl.Schema) -> bool:
     """Whether two states are of one query, so that only the files can differ."""
     left, right = (asdict(Contents.of(schema).of_any_polars()) for schema in (one, other))
+    for buckets in filter(None, (left["buckets"], right["buckets"])):  # the type of the ids says how they are hashed
+        del buckets["hash"], buckets["polars"]
     return all(
         left[name] == right[name]
         for name in ("by", "expressions", "metrics", "declared", "roles", "buckets", "between")
@@ -304,6 +305,6 @@ def _report(
     there = {part.state for part in parts}
     for path, file in known.items():
         if path not in there:
-            source = file.metadata["source"] or {"path": None, "rows": None}
+            source: dict[str, Any] = {"path": None, "rows": None, **(file.metadata["source"] or {})}
             rows.append((source["path"], str(path), source["rows"], of_lost if path in lost else "not asked for"))
     return pl.DataFrame(rows, schema=COLUMNS, orient="row")

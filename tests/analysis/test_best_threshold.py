@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal
 
 import polars as pl
@@ -67,6 +68,23 @@ def test_the_point_of_a_metric_has_its_value(metric: mlm.Metric) -> None:
             assert precision >= measure.parameters["p"] * (1 - 1e-12)
         if measure.declaration.name == "recall_at_fpr":
             assert fpr <= measure.parameters["f"] * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("options", [{}, {"undefined": 0.25}, {"labels": ["x", "y"]}], ids=str)
+@pytest.mark.parametrize("average", ["macro", "weighted"])
+def test_an_average_over_labels_is_that_of_the_one_label(average: Any, options: Any) -> None:
+    log = log_of(60).filter(pl.col("score") >= 0)
+    metric = partial(mlm.precision, average=average, **options)
+    found = mlm.best_threshold(log, metric(), per="label").sort("label")
+    assert found["label"].to_list() == sorted(log["label"].drop_nulls().unique())
+    for label, threshold, value, _ in found.rows():
+        rows = log.filter(label=label)
+        tried = [-math.inf, *rows["score"].unique()]
+        values = [(rows.select(metric(threshold=each)).item(), each) for each in tried]
+        best = max(((value, each) for value, each in values if value is not None), default=(None, None))
+        assert (value, threshold) == best
+    folded = mlm.best_threshold(log, metric(), per="label", folds=3).sort("label")
+    assert folded.select(found.columns).equals(found)
 
 
 def test_a_group_is_not_taken_for_rows_of_the_one_before_it() -> None:

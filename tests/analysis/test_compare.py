@@ -297,6 +297,9 @@ CALLS: dict[str, Callable[[], object]] = {
     "compare takes a metric, but len() is a plain expression.": lambda: compared(pl.len()),
     "sample column 'sample' is not in the table": lambda: compared(rows=log().drop("sample"), cluster="model"),
     "there is nothing to compare: the table has no rows, or none with a sample.": lambda: compared(rows=NO_SAMPLES),
+    "f1_macro is an average over the labels, and 'label' is their column": lambda: compared(
+        mlm.f1(average="macro"), between="label", baseline="x", pairs=False
+    ),
     "margin must be a number of at least 0, not -1.": lambda: compared(margin=-1),
     "adjust must be 'bh' or None, not 'holm'.": lambda: compared(adjust="holm"),
     "as ci, such as 0.95, not None": lambda: compared(ci=None),

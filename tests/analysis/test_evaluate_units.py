@@ -1,7 +1,10 @@
 """`evaluate(per=)`, tables of no rows, and what a label or a sample has of its own."""
 
+from typing import Any
+
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
 import polars_mlmetrics as mlm
 from tests.analysis.champions import CHAMPION, LOG
@@ -158,3 +161,17 @@ def test_a_key_may_be_called_like_a_column_of_slices() -> None:
     frame = pl.DataFrame({"slice": ["a", "b"], "sliced_by": ["c", "c"], "score": [0.9, 0.2], "truth": [1, 1]})
     table = mlm.evaluate(frame, mlm.recall(), by=["slice", "sliced_by"])
     assert table.rows() == [("a", "c", 1.0), ("b", "c", 0.0)]
+
+
+@pytest.mark.parametrize("passes", [None, 3])
+@pytest.mark.parametrize("options", [{"by": "part"}, {"slices": ["part"]}, {"by": "part", "ci": 0.9}])
+def test_a_sample_may_be_the_label_too(options: dict[str, Any], passes: int | None) -> None:
+    """As in an average over users whose column is also that of the samples."""
+    rows = pl.DataFrame({"sample": range(90)}).select(pl.all().repeat_by(2).explode())
+    rows = rows.with_row_index("row").with_columns(part=pl.col("sample") % 3, truth=pl.col("row") % 5 < 2)
+    rows = rows.with_columns(score=pl.col("row") * 7 % 10 / 10)
+    metrics = [mlm.f1(average="macro"), mlm.f1(average="samples"), mlm.ndcg(k=2), mlm.n_samples(), mlm.f1()]
+    expected = mlm.evaluate(rows.with_columns(label="sample"), metrics, tidy=True, **options)
+    asked: dict[str, Any] = {} if passes is None else {"passes": passes, "progress": False}
+    found = mlm.evaluate(rows.lazy(), metrics, tidy=True, label="sample", **options, **asked).collect()
+    assert_frame_equal(found, expected)

@@ -107,6 +107,17 @@ def test_a_slice_that_is_nan_is_the_gap(carrier: str) -> None:
     assert alone["n_slices"].to_list() == [1, 1, 1]
 
 
+def test_a_text_that_reads_like_a_null_is_another_slice() -> None:
+    """Nothing but its text says which slice is the worst."""
+    log = pl.DataFrame({"sample": range(4), "score": [0.9, 0.9, 0.9, 0.1], "truth": [1, 0, 1, 1]})
+    for names, expected in [
+        ([None] * 2 + ["null"] * 2, ["g=null", 'g="null"']),
+        (['"null"', '"null"', "null", "null"], ['g=""null""', 'g="null"']),
+    ]:
+        table = mlm.gap(log.with_columns(g=pl.Series(names)), mlm.precision(), over="g")
+        assert table.select("worst", "best").row(0) == tuple(expected)
+
+
 def test_a_lone_slice_has_no_gap() -> None:
     row = mlm.gap(log().filter(model="old", label="a"), mlm.recall(), over="label").row(0, named=True)
     assert (row["gap"], row["low"], row["worst"], row["n_slices"]) == (None, None, None, 1)

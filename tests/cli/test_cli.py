@@ -90,6 +90,17 @@ def test_what_is_printed(line: str, code: int, text: str, printed: Printed) -> N
     assert printed(line, code) == text
 
 
+def test_a_comparison_says_the_number_of_pairs_once(printed: Printed) -> None:
+    """A file for all commands has a count of samples among its metrics: its row would repeat `n_pairs`."""
+    line = "compare log.parquet -m log_loss n_samples --baseline old"
+    assert printed(f"{line} -f table") == COMPARED
+    assert "new,n_samples,3.0,3.0,0.0,,,,,,3" in printed(line)
+    assert "n_samples  3.000" in printed("compare log.parquet -m n_samples --baseline old -f table")
+    # Of all rows of both it is another number.
+    two = "compare log.parquet -m log_loss n_samples --baseline DE --between country --unpaired --where model=old"
+    assert "n_samples  1.000" in printed(f"{two} -f table")
+
+
 def test_states(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("state log.parquet -m f1 --by model country -o state.parquet") == 0
     assert run("finish state.parquet --by model --where country=DE") == 0
@@ -174,6 +185,18 @@ WRONG = [
     ("evaluate log.parquet -m f1 --where country", 2, "write COLUMN=VALUE"),
     ("evaluate log.parquet - -m f1", 2, "standard input"),
     ("compare log.parquet -m f1", 2, "--baseline MODEL"),
+    ("evaluate log.parquet -m f1 --by model --slices model", 2, "'model' is already in --by, so it cannot be a slice"),
+    ("curve log.parquet --kind roc -m f1", 2, "f1() is for --kind threshold."),
+    ("slices log.parquet -m n_rows --features country", 2, "no direction: pass --worse low or --worse high."),
+    ("drift log.parquet --baseline old --passes files", 2, "pass --passes auto."),
+    ("evaluate log.parquet -m f1 --memory 1GB", 2, "--memory works only with --passes auto, and passes is None."),
+    ("decompose log.parquet -m f1 --over model --baseline old", 2, "'model' is --between, the column that"),
+    ("state log.parquet -m f1 --between model -o s.parquet", 2, "--between 'model' is not a by column of the state"),
+    (
+        "evaluate log.parquet -m f1:labels=[cat,dog]",
+        2,
+        "[cat,dog] is no list or table of TOML: put texts in quotes, as in",
+    ),
     ("compare log.parquet -m f1 --baseline olt", 2, "'olt'"),
     ("gate log.parquet -m f1", 2, "--rule 'f1 >= 0.8'"),
     ("gate --rule f1>1", 2, "needs a log"),

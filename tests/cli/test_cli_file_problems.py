@@ -4,6 +4,7 @@ from collections import Counter
 from datetime import date
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -134,6 +135,19 @@ def test_the_nightly_job_goes_through_with_settings_alone(printed: Printed, caps
     assert {day[8:]: int(n_rows) for day, _, n_rows in table} == dict.fromkeys(
         ["01", "02", "03", "04", "06", "07", "09"], 40
     )
+    for _, log_loss, f1 in (row.split(",") for row in printed("finish states -c mlm.toml").splitlines()[1:]):
+        assert (float(log_loss), float(f1)) == pytest.approx(of_clean_days(1, 2, 3, 4, 6, 7, 9), rel=1e-12)
+
+
+def of_clean_days(*days: int) -> tuple[float, float]:
+    """Log loss and F1 of either model, from the definition, of scores as the files have them."""
+    log = pl.concat(map(log_of, days)).filter(model="old")
+    score, truth = log["score"].to_numpy(), log["truth"].to_numpy() == 1
+    day = log["day"].dt.day().to_numpy()
+    score = np.where(day == 3, score.astype(np.float32), np.where(day == 7, score * 100 * 0.01, score))
+    hit = (score > 0.5) == truth
+    loss = -np.log(np.where(truth, score, 1 - score)).mean()
+    return float(loss), float(2 * (hit & truth).sum() / (2 * (hit & truth).sum() + (~hit).sum()))
 
 
 def test_the_names_of_files_are_a_key_too(printed: Printed) -> None:
@@ -224,6 +238,50 @@ def test_truths_in_words_are_mapped(printed: Printed, monkeypatch: pytest.Monkey
     assert "file_differs" not in printed(f"{command} -c words.toml --ignore score_no_probability", 0)
     monkeypatch.setenv("POLARS_MLMETRICS_REDACT", "1")
     assert "yes" not in printed(command, 1)
+
+
+def test_texts_beside_booleans_are_mapped(printed: Printed, refused: Refused) -> None:
+    """Polars casts no text to Boolean."""
+    words = {2: ("yes", "no"), 4: ("true", "false")}
+    for number in (1, 2, 3, 4):
+        log = log_of(number).cast({"truth": pl.Boolean})
+        yes, no = words.get(number, (True, False))
+        log.with_columns(truth=pl.when("truth").then(pl.lit(yes)).otherwise(pl.lit(no))).write_parquet(
+            f"{number}.parquet"
+        )
+    files = "1.parquet 2.parquet 3.parquet 4.parquet"
+    printed(f"check {files} --by model -q -o found.parquet", 1)
+    cast, map_of = 'cast = { truth = "String" }', 'map = { truth = { NEW"true" = true, "false" = false } }'
+    named = [map_of.replace("NEW", new) for new in ('"no" = ..., "yes" = ..., ', "")]
+    fixes = pl.read_parquet("found.parquet").filter(problem="file_differs")["fix"].to_list()
+    assert fixes == [f"[prepare] {cast}; {words}" for words in named]
+    filled = named[0].replace('"no" = ...', '"no" = false').replace('"yes" = ...', '"yes" = true')
+    Path("words.toml").write_text(f"[prepare]\n{cast}\n{filled}", encoding="utf-8")
+    assert "error" not in printed(f"check {files} --by model -c words.toml", 0)
+    Path("words.toml").write_text("[prepare]\ncast = { truth = 'Boolean' }", encoding="utf-8")
+    why = (
+        "words.toml, line 2, prepare.cast: column 'truth' is String, and no text is cast to Boolean: map = { truth = {"
+    )
+    refused(f"evaluate {files} -m f1 -c words.toml", 4, why)
+
+
+def test_no_map_is_suggested_for_scores(printed: Printed) -> None:
+    """It would have to name each of them."""
+    for number in (1, 2, 3):
+        log_of(number).write_parquet(f"few/{number}.parquet", mkdir=True)
+    broken = pl.when(pl.col("sample") % 7 == 0).then(pl.lit("n/a")).otherwise(pl.col("score").cast(pl.String))
+    log_of(2).with_columns(score=broken).write_parquet("few/2.parquet")
+    printed("check few --by model -q -o found.parquet", 1)
+    row = pl.read_parquet("found.parquet").filter(problem="file_differs").row(0, named=True)
+    assert row["meaning"].endswith("and 'n/a' cannot be read as numbers.")
+    assert row["fix"] == '[prepare] skip = ["2.parquet"]'
+
+
+def test_ids_of_other_types_are_files_that_differ(refused: Refused) -> None:
+    log_of(1).write_parquet("few/1.parquet", mkdir=True)
+    log_of(2).cast({"sample": pl.String}).write_parquet("few/2.parquet")
+    said = "{'sample': 'Int64', 'score': 'Float64', 'truth': 'Int64'}. rename and cast of [prepare]"
+    refused("update few --into states -m f1 -q --by model", 4, said)
 
 
 def test_a_file_of_another_format_is_named_and_left_out(printed: Printed) -> None:

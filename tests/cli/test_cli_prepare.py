@@ -147,6 +147,26 @@ def test_after_a_change_of_the_steps_all_nights_are_folded_again(printed: Printe
     assert printed(f"{line} --gone drop").splitlines()[1].endswith("2,refolded")
 
 
+def test_states_of_other_steps_are_not_mixed_if_each_night_is_a_file(printed: Printed, refused: Refused) -> None:
+    log = pl.DataFrame({"sample": [1, 2], "score": [90.0, 20.0], "truth": [1, 0], "night": 1})
+    steps = {1: "", 2: "", 3: "[prepare]\nscale = { score = 0.01 }"}
+    Path("states").mkdir()
+    for night, text in steps.items():
+        log.with_columns(pl.lit(night).alias("night")).write_parquet(f"{night}.parquet")
+        line = f"state {night}.parquet {with_steps(text)} -m n_rows brier_score --by night -o states/{night}.parquet"
+        assert run(line) == 0
+    assert printed("finish states/1.parquet states/2.parquet -m n_rows") == "n_rows\n4\n"
+    said = "states/3.parquet was made with another [prepare] than states/1.parquet: make one of them again, or move "
+    refused("finish states -m n_rows", 4, said)
+    refused("gate states -m n_rows --rule 'n_rows > 0'", 4, said)
+    again = "is not made again: `write_state` wrote it. Take the change back, write it anew, or move such states"
+    refused("update 3.parquet --into states -m n_rows brier_score --by night -c mlm.toml -q", 4, again)
+    # In a folder of its own it is read beside the others.
+    Path("new").mkdir()
+    Path("states/3.parquet").rename("new/3.parquet")
+    assert printed("finish states new -m n_rows") == "n_rows\n6\n"
+
+
 def test_two_truths_of_a_sample_are_refused(refused: Refused) -> None:
     pl.concat([TRUTHS, TRUTHS.tail(1)]).write_parquet("truths.parquet")
     log = pl.DataFrame({"sample": ["01"], "score": [0.9], "truth": [None]})

@@ -141,7 +141,7 @@ def test_no_slice_is_a_sentence(printed: Printed) -> None:
         ("curve log.parquet", 2, "--kind roc"),
         ("curve log.parquet --kind rocc", 2, "did you mean roc?"),
         ("curve log.parquet --kind roc -m f1", 2, "takes no metrics"),
-        ("curve log.parquet --kind threshold", 2, "needs metrics"),
+        ("curve log.parquet --kind threshold", 2, "no metric is asked for: -m METRIC"),
         ("slcies log.parquet", 2, "did you mean slices?"),
     ],
 )

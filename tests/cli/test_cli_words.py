@@ -24,6 +24,21 @@ def test_a_truth_in_words(printed: Printed, refused: Refused) -> None:
     assert 'truth=pl.col("truth") == "a=b"' in shown
 
 
+def test_a_misspelt_truth_in_words_folds_no_file(printed: Printed, refused: Refused) -> None:
+    word = pl.when(pl.col("truth") == 1).then(pl.lit("yes")).otherwise(pl.lit("no"))
+    words = LOG.with_columns(truth=word)
+    Path("logs").mkdir()
+    words.filter(truth="no").write_parquet("logs/1.parquet")
+    words.write_csv("logs/2.csv")
+    line = "update logs --into states -m recall --by model -q --truth truth="
+    refused(f"{line}Yes", 4, "column 'truth' has no value 'Yes': it has 'no', 'yes'.")
+    assert not Path("states").exists()
+    assert "folded" in printed(f"{line}yes")
+    # A log of one word may be one without a true row.
+    Path("logs/2.csv").unlink()
+    assert "folded" in printed(f"{line}Yes".replace("states", "others"))
+
+
 @pytest.mark.parametrize("log", ["ids.csv", "-"])
 def test_ids_that_are_cast_to_text_are_read_as_text(
     log: str, monkeypatch: pytest.MonkeyPatch, printed: Printed

@@ -78,15 +78,17 @@ def test_the_best_threshold_has_the_best_of_these_values(name: str, by: str | No
     assert best.sort(keys or "value")["value"].to_list() == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.parametrize("of", ["log", "state"])
 @pytest.mark.parametrize("dtype", [pl.Float64, pl.Float32, pl.Float16])
 @pytest.mark.parametrize("kind", ["roc", "threshold"])
-def test_a_threshold_is_a_number_of_the_type_of_the_score(kind: Any, dtype: Any) -> None:
+def test_a_threshold_is_a_number_of_the_type_of_the_score(kind: Any, dtype: Any, of: str) -> None:
     """A half is where a cell begins: the one below ends so near to it that a short float does not tell them apart."""
     log = log_of(1).cast({"score": dtype})
+    asked = log if of == "log" else mlm.state(log, [mlm.f1(), mlm.roc_auc(bins=8)])
     metric, value = (mlm.recall, "tpr") if kind == "roc" else (mlm.f1, "value")
-    found = mlm.curve(log, kind, *([] if kind == "roc" else [mlm.f1()]), bins=8)
+    found = mlm.curve(asked, kind, *([] if kind == "roc" else [mlm.f1()]), bins=8)
     assert found["threshold"].cast(dtype).cast(pl.Float64).equals(found["threshold"])
     for threshold, at in found.select("threshold", value).rows():
         assert mlm.evaluate(log, metric(threshold=threshold)).item() == pytest.approx(at, rel=1e-12)
-    best = mlm.best_threshold(log, mlm.f1(), bins=8)
+    best = mlm.best_threshold(asked, mlm.f1(), bins=8)
     assert mlm.evaluate(log, mlm.f1(threshold=best["threshold"].item())).item() == best["value"].item()

@@ -129,3 +129,29 @@ def test_few_rows_of_a_class_are_flagged_as_by_evaluate(is_state: bool) -> None:
     for name, threshold, flag in of_middle.select("metric", "threshold", "ci_flag").rows():
         told = mlm.evaluate(log, made[name](threshold=threshold), ci=0.9, tidy=True)
         assert flag == told["ci_flag"].item() == name
+
+
+@pytest.mark.parametrize("weight", [None, "weight"])
+@pytest.mark.parametrize(
+    ("flag", "changes"),
+    [
+        ("pooled", {"model": pl.col("sample") % 2}),
+        ("dominant_cluster", {"user": pl.when(pl.col("sample") % 7 > 1).then("user").otherwise(0)}),
+        ("low_n", {"user": pl.col("user") % 29}),
+        # Two of 31 users have no true row. They count as clusters, though a recall alone does not vary with them.
+        ("ok", {"user": pl.when(~pl.col("truth")).then(pl.col("sample") % 31).otherwise(pl.col("sample") % 29)}),
+    ],
+)
+def test_whose_rows_they_are_is_flagged_as_by_evaluate(flag: str, changes: Any, weight: str | None) -> None:
+    number = pl.col("sample")
+    log = pl.DataFrame({"sample": range(1200)}).with_columns(user=number % 100, label=number % 3)
+    log = log.with_columns(truth=number * 7 % 13 < 5)
+    log = log.with_columns(score=(number * 31 % 101 + pl.col("truth") * 30) / 140, weight=1 + number % 2)
+    log = log.with_columns(**changes)
+    asked: dict[str, Any] = {"ci": 0.9, "cluster": "user", "weight": weight}
+    made = {"recall": mlm.recall, "macro": partial(mlm.recall, average="macro")}
+    metrics = [metric().alias(name) for name, metric in made.items()]
+    points = mlm.curve(log, "threshold", metrics, points=8, **asked).filter(pl.col("threshold").is_between(0.3, 0.6))
+    for name, threshold, told in points.select("metric", "threshold", "ci_flag").rows():
+        of_metric = mlm.evaluate(log, made[name](threshold=threshold), tidy=True, **asked)
+        assert told == of_metric["ci_flag"].item() == flag

@@ -54,6 +54,22 @@ def test_differences_say_it(form: str) -> None:
     assert "pooled" not in flags(mlm.compare(source, mlm.log_loss(), baseline="a"))
 
 
+@pytest.mark.parametrize("form", ["log", "passes", "state"])
+@pytest.mark.parametrize("kind", ["threshold", "decision", "calibration"])
+def test_points_of_curves_say_it(kind: Any, form: str) -> None:
+    metrics = [mlm.f1(), (mlm.f1() - mlm.precision()).alias("both")] if kind == "threshold" else []
+    held = [mlm.roc_auc(bins=32), mlm.calibration_error(), mlm.brier_resolution()]
+    source = mlm.state(LOG, held, by=["model", "day"]) if form == "state" else LOG.lazy()
+    asked: dict[str, Any] = {"passes": 3, "progress": False} if form == "passes" else {}
+    asked |= {"bins": 32} if form == "passes" and kind != "calibration" else {}
+
+    def told(by: Any = None) -> set[str | None]:
+        return set(flags(mlm.curve(source, kind, *metrics, by=by, ci=0.9, **asked)))
+
+    assert {"pooled"} <= told() & told("day") <= {"pooled", "degenerate", "undefined_replicates", None}
+    assert "pooled" not in told("model") | told(["model", "day"])
+
+
 def test_slices_say_it_each_of_their_own_rows() -> None:
     one = LOG.filter((pl.col("day") == 1) | (pl.col("model") == "c"))
     table = mlm.evaluate(one, mlm.f1(), slices=["day", "model"], tidy=True)

@@ -148,6 +148,25 @@ def test_a_text_that_reads_like_a_null_is_another_slice(baseline: str | None) ->
         assert found[words[text]]["value"] == pytest.approx(one["mse"].item())
 
 
+@pytest.mark.parametrize("baseline", ["a", "null", '"null"'])
+def test_a_text_that_reads_like_a_null_is_another_model(baseline: str) -> None:
+    """Of equal words a page would give each model the values and the verdicts of the other one too."""
+    models = ["a", None, "null", '"null"']
+    log = pl.DataFrame({"sample": range(300), "truth": [0, 1, 1] * 100}).join(
+        pl.DataFrame({"model": models}), how="cross"
+    )
+    log = log.with_row_index("row").with_columns(score=(pl.col("row") * 37 % 101 + pl.col("truth") * 40) / 141)
+    words = {"null": '"null"', '"null"': '""null""', None: "null", "a": "a"}
+    found = mlm.report(log, mlm.f1(), baseline=baseline, slices=[]).findings
+    assert found["baseline"] == words[baseline]
+    expected = {words[name]: value for name, value in mlm.evaluate(log, mlm.f1(), by="model").rows()}
+    assert sorted((row["model"], row["value"]) for row in found["models"]) == sorted(expected.items())
+    against = mlm.compare(log, mlm.f1(), baseline=baseline)
+    assert {row["model"]: row["difference"] for row in found["models"] if row["model"] != words[baseline]} == {
+        words[name]: difference for name, difference in against.select("model", "difference").rows()
+    }
+
+
 @pytest.mark.parametrize("is_time", [False, True])
 @pytest.mark.parametrize("passes", [None, 2])
 def test_a_slicing_may_be_a_date_where_models_are_compared(is_time: bool, passes: int | None) -> None:

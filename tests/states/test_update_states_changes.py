@@ -1,6 +1,7 @@
 """`update_states` where the files of a log change their form, their names or their places: no later run is blocked."""
 
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable
@@ -163,6 +164,28 @@ def test_a_state_that_was_written_by_hand_has_no_version() -> None:
     update()
     mlm.write_state(mlm.state(day_log(4), METRICS, by=BY), "states/by hand.parquet")
     assert update(prepare=halved, prepare_version="1") == {"logs/01.parquet": "refolded", None: "not asked for"}
+
+
+def test_states_of_two_versions_in_one_folder_are_not_read_as_one() -> None:
+    def write(place: str, version: Any) -> None:
+        Path(place).parent.mkdir(exist_ok=True)
+        mlm.write_state(mlm.state(day_log(int(Path(place).stem)), METRICS, by=BY), place, prepare_version=version)
+
+    for place, version in {"states/1.parquet": "1", "states/2.parquet": None, "new/3.parquet": "2"}.items():
+        write(place, version)
+    # A state without a version may be of any; those of another folder are wanted beside these.
+    rows = pl.concat(map(day_log, (1, 2, 3)))
+    table = mlm.scan_states(["states", "new"]).mlm.finish(METRICS, by="day").collect()
+    assert not differing(table, mlm.evaluate(rows, METRICS, by="day"))
+    write("states/4.parquet", "")
+    said = "states/4.parquet was made with another prepare_version= than states/1.parquet: make one of them again"
+    with pytest.raises(mlm.StateError, match=re.escape(said)):
+        mlm.scan_states("states/*.parquet")
+    write_logs(5)
+    again = "states/1.parquet was made with another prepare_version=, and is not made again: `write_state` wrote it."
+    refuses(again)
+    with pytest.raises(mlm.ParameterError, match=r"^prepare_version is a text, such as '2', not 2\.$"):
+        write("states/6.parquet", 2)
 
 
 @pytest.mark.parametrize(("prepare", "version"), [(None, "2"), (halved, 2)], ids=["of nothing", "no text"])

@@ -156,15 +156,13 @@ class Account:
         return _value_in(counts.in_scope, self.plan.add(counts.in_scope)) - self._used(counts)
 
     def _split(self, counts: RowCounts) -> pl.Expr | None:
-        known = self._can_count_samples(counts)
+        known = self._counts_samples and can_count_samples(counts, self.plan)
         return self.plan.source.n_split(counts.measure.table.sample) if known else None
-
-    def _can_count_samples(self, counts: RowCounts) -> bool:
-        return self._counts_samples and can_count_samples(counts, self.plan)
 
     def _samples(self, counts: RowCounts) -> pl.Expr | None:
         # Where samples are asked for, the lack of them is an error.
-        if self._min_samples is None and not self._can_count_samples(counts):
+        can_count = self._counts_samples and can_count_samples(counts, self.plan)
+        if self._min_samples is None and not can_count:
             return None
         return self._value(counts.samples)
 

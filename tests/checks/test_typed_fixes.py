@@ -1,6 +1,7 @@
 """The lines that mend problems are of the language in which one asks."""
 
 import tomllib
+from collections.abc import Sequence
 
 import polars as pl
 import pytest
@@ -40,12 +41,13 @@ def test_the_same_check_in_python_and_for_a_command() -> None:
 @pytest.mark.parametrize(
     ("parameter", "value", "python", "command"),
     [
-        ("by", "", "by=", "--by"), ("by", "model", "by='model'", "--by model"), ("ci", 0.95, "ci=0.95", "--ci 0.95"),
-        ("pairs", False, "pairs=False", "--unpaired"), ("folds", "", "folds=", "folds="),
+        ("by", (), "by=", "--by"), ("by", ["model"], "by='model'", "--by model"),
+        ("ci", [0.95], "ci=0.95", "--ci 0.95"), ("pairs", [False], "pairs=False", "--unpaired"),
+        ("folds", (), "folds=", "folds="), ("prepare_version", [""], "prepare_version=''", "prepare_version=''"),
     ],
 )  # fmt: skip
-def test_a_parameter_as_it_is_typed(parameter: str, value: object, python: str, command: str) -> None:
-    assert typed(parameter, value) == python
+def test_a_parameter_as_it_is_typed(parameter: str, value: Sequence[object], python: str, command: str) -> None:
+    assert typed(parameter, *value) == python
     with spelled_as({"by": "--by", "ci": "--ci", "pairs": "--unpaired"}):
-        assert typed(parameter, value) == command
-    assert typed(parameter, value) == python
+        assert typed(parameter, *value) == command
+    assert typed(parameter, *value) == python

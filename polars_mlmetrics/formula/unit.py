@@ -380,8 +380,11 @@ class Unit(Row, Standings, SharedStatistics):
         grains = sorted(self.looks_into)
         others = {grain: self._of(grain, rows, any_label=self._looks_at_any_label) for grain in grains}
         broken = f"broken_{name}_of_any_label" if self._looks_at_any_label else f"broken_{name}"
-        # In a window Polars folds Booleans slower than bytes.
-        reach = [self._within(broken, row.cast(pl.UInt8).max(), grain) > 0 for grain, row in others.items()]
+        # Of many small units Polars folds bytes faster. Beside them it adds up weights of large ones in any order, and
+        # a label that has all the weight of its group would have another sum than the group.
+        small = {grain: row.cast(pl.UInt8).max() for grain, row in others.items() if grain == "sample"}
+        folds = {grain: row.any() for grain, row in others.items()} | small
+        reach = [self._within(broken, fold, grain).cast(pl.Boolean) for grain, fold in folds.items()]
         return f"{broken}_in_{'_or_'.join(grains)}", any_of([rows, *reach])
 
     def unknown_rows(self) -> pl.Expr | None:

@@ -46,7 +46,7 @@ from polars_mlmetrics.reporting.asked import (
     name_of,
     values_of_models,
 )
-from polars_mlmetrics.reporting.chosen_metrics import JUDGED, N_ROWS, rows_of, sliced_among, uses_rows_of
+from polars_mlmetrics.reporting.chosen_metrics import JUDGED_KINDS, N_ROWS, rows_of, sliced_among, uses_rows_of
 from polars_mlmetrics.reporting.curve_tables import DECISIONS, areas_of, best_of, curves_of, decisions_of
 from polars_mlmetrics.reporting.label_tables import LabelTables, labels_of
 from polars_mlmetrics.reporting.looks import MOST_SERIES
@@ -332,7 +332,7 @@ def metrics_for(asked: ReportQuestion, problems: pl.DataFrame | None) -> list[Me
         held = metrics_of(asked.contents.metrics)
         # Counts, such as that of samples, are there for others. The headline is one whose differences are judged.
         held = [metric for metric in held if metric.best is not None] or held
-        return sorted(held, key=lambda each: each.tree.interval_kind not in JUDGED)
+        return sorted(held, key=lambda each: each.tree.interval_kind not in JUDGED_KINDS)
     found = set(problems.filter(pl.col("count") > 0)["problem"].to_list())
     if found & set(CLASSES) and asked.label is not None:
         return [

@@ -10,7 +10,7 @@ from polars_mlmetrics.formula.measure import Measure, of_rows_used_by
 from polars_mlmetrics.formula.metric import Metric
 from polars_mlmetrics.formula.shared import Decision
 
-JUDGED = ("kg_wilson", "t")
+JUDGED_KINDS = ("kg_wilson", "t")
 """The kinds of intervals that a verdict is made of."""
 
 MOST_SLICED = 4
@@ -54,7 +54,7 @@ def _is_of_rows(metric: Metric) -> bool:
     looks_at_samples = any(measure.probe.looks_at_samples for measure in measures)
     # One with a threshold of 80 is not asked for beside one of probabilities.
     is_beyond = any(decision.beyond_probabilities for decision in decisions_in(metric))
-    return is_of_sums and not looks_at_samples and not is_beyond and metric.tree.interval_kind in JUDGED
+    return is_of_sums and not looks_at_samples and not is_beyond and metric.tree.interval_kind in JUDGED_KINDS
 
 
 def uses_rows_of(metric: Metric, other: Metric) -> bool:
